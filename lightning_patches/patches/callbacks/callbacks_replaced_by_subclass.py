@@ -44,11 +44,11 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/trainer/connectors/test_callback_connector.py::test_attach_model_callbacks",),
     ),
     impact=Impact(
-        "A callback that the model's configure_callbacks returns in place of the Trainer's, say a ModelCheckpoint of "
-        "one's own, is added instead: both run, and both write.",
+        "A callback that the model's configure_callbacks returns to replace one of the Trainer's, such as a subclass "
+        "of ModelCheckpoint, is added instead: both run, and both write files.",
         ("configure_callbacks does not replace ModelCheckpoint",),
     ),
-    opt_in="users who return from configure_callbacks a subclass of a callback that the Trainer has",
+    opt_in="users whose configure_callbacks returns a subclass of a callback that the Trainer has",
     signs=("configure_callbacks",),
-    note="Opt-in, as a program may rely on both.",
+    note="Opt-in because a program may rely on both callbacks.",
 )

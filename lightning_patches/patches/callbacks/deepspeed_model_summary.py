@@ -35,14 +35,14 @@ PATCH = Patch(
     upstream=Upstream(issues=(21231,), pull_requests=(20868,), commit="6675932a60", fixed_in="2.6.0"),
     witnesses=("pytorch.utilities.model_summary.model_summary:ModelSummary.__init__",),
     impact=Impact(
-        "With strategy='deepspeed_stage_3', fit ends before the first step, as the summary of the model asks for "
-        "counts of FLOPs that came with 2.6.0. enable_model_summary=False avoids it.",
+        "With strategy='deepspeed_stage_3', fit fails before the first step, because the model summary reads FLOP "
+        "counts that were added in 2.6.0.",
         (
             "'DeepSpeedSummary' object has no attribute 'flop_counts'",
             "deepspeed_stage_3 fails in the model summary",
         ),
         error="AttributeError: 'DeepSpeedSummary' object has no attribute 'flop_counts'",
     ),
-    note="The summary has no column of FLOPs, as in 2.5.3; that of 2.6.0 has one. Tried without DeepSpeed, with what "
-    "it puts on each parameter.",
+    note="The summary has no column of FLOPs, as in 2.5.3; 2.6.0 has one. Without the patch, set "
+    "enable_model_summary=False. Tested without DeepSpeed, with parameters that have DeepSpeed's attributes.",
 )

@@ -61,20 +61,20 @@ def _codes(code: Any) -> Iterator[CodeType]:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "a run that improves goes on after min_epochs or min_steps"),
+    changes_results=Effect("numbers", "a run that improves continues after min_epochs or min_steps"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target("pytorch.callbacks.early_stopping:EarlyStopping._run_early_stopping_check", _run_early_stopping_check),
     ),
     upstream=Upstream(issues=(19966,), pull_requests=(21857,)),
     impact=Impact(
-        "Where EarlyStopping wants to stop before min_epochs or min_steps, the run ends there even if the metric has "
-        "improved again since.",
+        "If EarlyStopping requests a stop before min_epochs or min_steps, the run stops there even if the metric has "
+        "improved since.",
         ("training stops at min_epochs although the metric improves", "EarlyStopping ignores patience with min_epochs"),
     ),
     added="0.2.0",
-    note="Until the metric recovers, all is as before: should_stop stays set, and each step is logged. Where the "
-    "program sets should_stop in a callback or module of its own, or has a Timer, nothing is taken back. "
-    "Equivalent to a patience that does not run out before min_epochs. A run whose metric does not recover, "
-    "or of which somebody else wants the end, stops where it did.",
+    note="Until the metric recovers, nothing changes: should_stop stays set, and each step is logged. The patch "
+    "cancels nothing if a callback or the module sets should_stop, or if there is a Timer. A run whose metric does "
+    "not recover stops at the same place. Without the patch, choose a patience that does not run out before "
+    "min_epochs.",
 )

@@ -9,11 +9,11 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 
 _FINETUNING = "pytorch.callbacks.finetuning"
 _FROZEN = (
-    "since this training was resumed, parameters that had been unfrozen and given to the optimizer are frozen again, "
-    "and are not trained."
+    "Since this training was resumed, parameters that had been unfrozen and given to the optimizer are frozen again, "
+    "and are not trained. "
 )
-_HERE = "Unfreeze them in on_fit_start of your finetuning callback, by self.make_trainable(...): "
-_ON_ALL_RANKS = "Never freeze them, and give them a parameter group with lr=0 until they are to train: "
+_HERE = "Unfreeze them in on_fit_start of your finetuning callback, with self.make_trainable(...)."
+_ON_ALL_RANKS = "Never freeze them, and give them a parameter group with lr=0 until they are to train."
 
 
 def _unfreeze(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -52,7 +52,7 @@ def _say_what_is_frozen(original: Callable[..., None], namespace: str) -> Callab
             ):
                 # DDP ignores parameters that were frozen when it started.
                 remedy = _ON_ALL_RANKS if trainer.world_size > 1 else _HERE
-                notices.warn_once("finetuning-resumed", remedy + _FROZEN)
+                notices.warn_once("finetuning-resumed", _FROZEN + remedy)
 
     return on_train_epoch_start
 
@@ -70,7 +70,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
-    changes_results=Effect("numbers", "a training that is resumed after the backbone was unfrozen trains it"),
+    changes_results=Effect("numbers", "training that is resumed after the backbone was unfrozen trains the backbone"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(
@@ -83,19 +83,17 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(21901,), pull_requests=(21902,)),
     impact=Impact(
-        "A training with BackboneFinetuning that is resumed after the backbone was unfrozen never trains the backbone "
-        "again, without a word.",
+        "Training with BackboneFinetuning that is resumed after the backbone was unfrozen never trains the backbone "
+        "again, without a warning.",
         (
             "backbone is frozen after resuming",
             "requires_grad is False after resuming with BackboneFinetuning",
             "BaseFinetuning freezes unfrozen modules again when it resumes from a checkpoint",
         ),
     ),
-    note="Equivalent to a callback derived from it that calls self.make_trainable(pl_module.backbone) in on_fit_start. "
-    "Left as they are: callbacks with a finetune_function of their own, which may have frozen on purpose what they had "
-    "unfrozen, and jobs of several ranks, where DDP would not synchronize what is unfrozen after it has wrapped the "
-    "module. A warning says once what stays frozen. Who could rely on the old behaviour: nobody who leaves "
-    "BackboneFinetuning as it is: the learning rate of the backbone goes on, and it is not trained. Who wants it "
-    "frozen from now on sets unfreeze_backbone_at_epoch to a later epoch, which is obeyed.",
+    note="Callbacks with their own finetune_function are unchanged, because they may have frozen the parameters on "
+    "purpose. So are jobs with several ranks, because DDP would not synchronize parameters that are unfrozen later. "
+    "One warning lists what stays frozen. To keep the backbone frozen, set unfreeze_backbone_at_epoch to a later "
+    "epoch. Without the patch, derive a callback that calls self.make_trainable(pl_module.backbone) in on_fit_start.",
     after=("finetuning-with-lr-finder",),
 )

@@ -31,13 +31,12 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(21531, 20629), pull_requests=(21652,)),
     impact=Impact(
-        "BackboneFinetuning(train_bn=False) still trains the batch norm layers of the backbone while it is "
-        "frozen: their weights and running statistics change.",
+        "BackboneFinetuning(train_bn=False) still trains the batch norm layers of the frozen backbone: their weights "
+        "and running statistics change.",
         ("batch norm is trained with train_bn=False", "running_mean of the frozen backbone changes"),
     ),
-    note="Equivalent to a callback derived from it that calls self.freeze(pl_module.backbone, "
-    "train_bn=self.train_bn). Who could rely on the old behaviour: With train_bn=True, the default, and in "
-    "callbacks of a class derived from it nothing changes: they may have a freeze of their own, or switch "
-    "batch norm on again. A script that says train_bn=False, and counts on batch norm being trained while the "
-    "rest is frozen, has to say train_bn=True.",
+    note="With train_bn=True, the default, nothing changes. Subclasses are unchanged, because they may have their own "
+    "freeze method or enable batch norm again. A script with train_bn=False that relies on trained batch norm must "
+    "set train_bn=True. Without the patch, derive a callback that calls self.freeze(pl_module.backbone, "
+    "train_bn=self.train_bn).",
 )

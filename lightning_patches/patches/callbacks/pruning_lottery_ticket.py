@@ -23,7 +23,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
-    changes_results=Effect("numbers", "the weights that are left begin again"),
+    changes_results=Effect("numbers", "the remaining weights are reset"),
     affected=(">=2.0.0,<2.6.0",),
     targets=(Target("pytorch.callbacks.pruning:ModelPruning._copy_param", _copy_param),),
     upstream=Upstream(
@@ -33,11 +33,11 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/callbacks/test_pruning.py::test_lottery_ticket_hypothesis_correctly_reset",),
     ),
     impact=Impact(
-        "ModelPruning(use_lottery_ticket_hypothesis=True) prunes, and trains on with the weights as they are: nothing "
-        "is put back, and the experiment is another one than it says.",
+        "ModelPruning(use_lottery_ticket_hypothesis=True) prunes, but continues with the trained weights: nothing is "
+        "reset, without a warning.",
         ("lottery ticket hypothesis does not reset the weights",),
     ),
-    opt_in="users who do experiments on lottery tickets",
+    opt_in="users who experiment with lottery tickets",
     signs=("use_lottery_ticket_hypothesis",),
-    note="Opt-in, as runs of today end with other weights.",
+    note="Opt-in because runs end with other weights.",
 )

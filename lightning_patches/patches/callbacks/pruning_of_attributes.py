@@ -34,10 +34,10 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/callbacks/test_pruning.py::test_original_issue_reproduction",),
     ),
     impact=Impact(
-        "ModelPruning ends in an AttributeError if a module has an attribute called weight or bias that is a flag or "
-        "a number.",
+        "ModelPruning raises an AttributeError if a module has an attribute named weight or bias that is a flag or a "
+        "number.",
         ("AttributeError: 'bool' object has no attribute", "ModelPruning AttributeError is_cuda"),
         error="AttributeError: 'bool' object has no attribute 'data'",
     ),
-    note="The official fix passes over tensors that are no parameters as well, which are pruned today, and here still.",
+    note="Tensors that are not parameters are still pruned. The official fix skips them.",
 )

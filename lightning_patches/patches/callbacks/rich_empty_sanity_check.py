@@ -35,8 +35,7 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "With RichProgressBar, fit ends in an AssertionError without a message where val_dataloader returns an empty "
-        "list.",
+        "With RichProgressBar, fit raises an AssertionError without a message if val_dataloader returns an empty list.",
         ("assert self.val_sanity_progress_bar_id is not None",),
         error="AssertionError",
     ),

@@ -41,8 +41,8 @@ PATCH = Patch(
     ),
     upstream=Upstream(pull_requests=(20896,), commit="2f5c4b677c", fixed_in="2.6.0"),
     impact=Impact(
-        "With a RichProgressBar whose get_metrics gives None, a list, a dict or a tensor of several values, training "
-        "ends after its first batch; TQDMProgressBar shows them.",
+        "With a RichProgressBar whose get_metrics returns None, a list, a dict or a tensor with several values, "
+        "training ends after its first batch. TQDMProgressBar shows these values.",
         (
             "unsupported format string passed to NoneType.__format__",
             "unsupported format string passed to list.__format__",
@@ -52,5 +52,5 @@ PATCH = Patch(
         error="TypeError: unsupported format string passed to NoneType.__format__",
         frames=("_generate_metrics_texts",),
     ),
-    note="What can be written as a number is written as before; 2.6.0 writes whole numbers with decimals as well.",
+    note="Numbers are formatted as without the patch; 2.6.0 also formats whole numbers with decimals.",
 )

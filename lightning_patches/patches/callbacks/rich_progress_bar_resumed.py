@@ -26,8 +26,8 @@ PATCH = Patch(
     targets=(Target(f"{_RICH}:RichProgressBar.on_train_batch_end", _on_train_batch_end),),
     upstream=Upstream(pull_requests=(21000,), commit="c1e4c225e9", fixed_in="2.5.3"),
     impact=Impact(
-        "With a RichProgressBar, training that is resumed from a checkpoint within an epoch, or at the end of "
-        "one, fails after its first batch.",
+        "With a RichProgressBar, training that is resumed from a checkpoint within or at the end of an epoch fails "
+        "after its first batch.",
         ("assert progress_bar_id is not None", "AssertionError in rich_progress.py"),
         error="AssertionError",
     ),

@@ -26,12 +26,10 @@ PATCH = Patch(
     targets=(Target("fabric.utilities.spike:SpikeDetection.load_state_dict", _load_state_dict),),
     upstream=Upstream(pull_requests=(19282,), others=((19282, "2.1.4"),)),
     impact=Impact(
-        "A run with SpikeDetection cannot go on from its checkpoint: load_state_dict ends in an error.",
+        "A run with SpikeDetection cannot be resumed: load_state_dict raises an error.",
         ("KeyError: 'bad_bachtes'", "'SpikeDetection' object has no attribute 'running'"),
         error="KeyError: 'bad_bachtes'",
     ),
-    note="Goes further than the official fix: the official fix mends the name of one key, behind which the next "
-    "line fails. Equivalent to setting the attributes of a new SpikeDetection to those of the old one. Who "
-    "could rely on the old behaviour: Every call ended in an error, after it had taken some of the keys: no "
-    "program gets by on it.",
+    note="The official fix corrects the name of one key, after which the next line fails; this patch fixes both. "
+    "Without the patch, set the attributes of a new SpikeDetection to those of the old one.",
 )

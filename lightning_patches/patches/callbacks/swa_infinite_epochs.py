@@ -68,8 +68,8 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "With max_epochs=-1, which is also what max_steps or max_time alone stand for, "
-        "StochasticWeightAveraging does nothing, and a model with batch norm is not trained at all.",
+        "With max_epochs=-1, which max_steps or max_time alone imply, StochasticWeightAveraging does nothing, and a "
+        "model with batch norm is not trained at all.",
         ("weights are not averaged", "SWA has no effect with max_steps", "fit ends at once, after 0 steps"),
         consequences=(
             Consequence(
@@ -82,11 +82,8 @@ PATCH = Patch(
             ),
         ),
     ),
-    note="Statistics of batch norm layers stay those of the last epoch, as in the official fix: there is no epoch "
-    "left to update them in. Goes further than the official fix: a run that ends before swa_epoch_start keeps "
-    "its trained weights; the official fix puts the initial ones in their place. A fraction as swa_epoch_start "
-    "(the default, 0.8) gives a warning and no averaging, as before, where the official fix ends the program. "
-    "Who could rely on the old behaviour: a run that ends before swa_epoch_start, or gives it as a fraction, "
-    "trains the same weights as before. One that goes further ends with the average that it asked for: to keep "
-    "the trained weights, leave the callback out.",
+    note="Batch norm statistics stay those of the last epoch, as in the official fix, because there is no further "
+    "epoch to update them. A run that ends before swa_epoch_start keeps its trained weights; the official fix "
+    "replaces them by the initial ones. A fraction as swa_epoch_start (the default, 0.8) causes a warning and no "
+    "averaging; the official fix raises an error. To keep the trained weights of a longer run, remove the callback.",
 )

@@ -27,12 +27,11 @@ PATCH = Patch(
     targets=(Target(f"{_CALLBACK}.on_train_end", _on_train_end_unless_averaged),),
     upstream=Upstream(pull_requests=(21396,)),
     impact=Impact(
-        "With max_epochs=-1, which is also what max_steps or max_time alone stand for, training that ends before "
-        "swa_epoch_start is left with its initial weights.",
+        "With max_epochs=-1, which max_steps or max_time alone imply, training that ends before swa_epoch_start is "
+        "left with its initial weights.",
         ("model is untrained after fit with StochasticWeightAveraging", "initial weights after training"),
     ),
-    note="The bug came with the official fix of swa-infinite-epochs. Equivalent to the same training without "
-    "StochasticWeightAveraging, which has averaged nothing. Who could rely on the old behaviour: a run that "
-    "goes on beyond swa_epoch_start ends with the same average as before. Nobody trains in order to have the "
-    "initial weights at the end.",
+    note="The bug came with the official fix for StochasticWeightAveraging with max_epochs=-1 (pull request 21396). A "
+    "run that passes swa_epoch_start ends with the same average. Without the patch, remove StochasticWeightAveraging, "
+    "which has averaged nothing.",
 )

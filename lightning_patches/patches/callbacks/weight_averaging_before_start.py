@@ -100,7 +100,7 @@ def _on_save_checkpoint(original: Callable[..., None], namespace: str) -> Callab
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "what is validated, saved and kept before the average begins"),
+    changes_results=Effect("numbers", "the weights that are validated, saved and kept before averaging starts"),
     affected=(">=2.6.0,<=2.6.6",),
     targets=(
         Target(f"{_CALLBACK}.setup", _setup),
@@ -111,16 +111,14 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(21724,), pull_requests=(21732, 21754)),
     impact=Impact(
-        "With WeightAveraging or EMAWeightAveraging and a later start, every validation and checkpoint before that "
-        "start has the initial weights, and a run that ends before it ends with them: all training is lost.",
+        "With WeightAveraging or EMAWeightAveraging and a later start, each validation and checkpoint before that "
+        "start uses the initial weights, and a run that ends before it ends with them: all training is lost.",
         (
             "validation loss does not change with WeightAveraging",
             "initial weights after training with EMAWeightAveraging",
         ),
     ),
-    note="Equivalent to the same training without the callback, as long as nothing is averaged. Who could rely on "
-    "the old behaviour: An average from the first step on, and what follows a later start, are as before. Only "
-    "what is validated, saved and kept before the start changes, from the initial weights to the trained ones. "
-    "A subclass that overrides more than `should_update` is left alone: it may average by itself. So is an "
-    "average in whose weights others average.",
+    note="Averages from the first step on, and everything after a later start, are unchanged. Subclasses that "
+    "override more than `should_update` are unchanged, because they may average themselves, and so is an average "
+    "whose weights another callback averages. Without the patch, remove the callback until averaging starts.",
 )

@@ -89,7 +89,7 @@ def _copied_tensor(tensor: Any, copies: dict[Any, Any]) -> Any:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("files", "a checkpoint holds the state of the moment at which it was asked for"),
+    changes_results=Effect("files", "a checkpoint holds the state at the time when the save was requested"),
     affected=(">=2.0.0,<2.5.4",),
     targets=(Target(f"{_PLUGIN}.save_checkpoint", _save_checkpoint),),
     upstream=Upstream(
@@ -102,15 +102,12 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "A checkpoint written by AsyncCheckpointIO holds weights and optimizer state of several training steps, "
-        "because training goes on while the thread is writing.",
+        "A checkpoint written by AsyncCheckpointIO can mix weights and optimizer state of several training steps, "
+        "because training continues while a thread writes the file.",
         ("checkpoint differs from the weights at the time of saving", "torn checkpoint"),
     ),
-    note="The copy is made where the tensors are, as in the official fix: saving needs free memory on the device "
-    "for one more checkpoint. Goes further than the official fix: the official fix loses the module versions "
-    "that a state dict carries (its _metadata), writes tied weights twice, makes tensors of parameters, and "
-    "rebuilds containers of other libraries, such as OmegaConf's. Here they stay as they are. Who could rely "
-    "on the old behaviour: a program that reads the file still finds tied weights as one tensor, and the "
-    "versions of its modules; the values are those of another moment, which is the fix. A run that fills its "
-    "device to the brim may not have the memory for the copy.",
+    note="The patch copies tensors on their device, as the official fix does: saving needs free device memory for one "
+    "more checkpoint, which a run that fills its device may not have. Unlike the official fix, the copy keeps the "
+    "module versions of a state dict (its _metadata), tied weights as one tensor, parameters as parameters, and "
+    "containers of other libraries such as OmegaConf's.",
 )

@@ -21,7 +21,7 @@ def _restore_modules_and_callbacks(original: Callable[..., None], namespace: str
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "those that depend on a callback's state, in evaluation"),
+    changes_results=Effect("numbers", "evaluation results that depend on the state of a callback"),
     affected=(">=2.0.0,<2.5.0",),
     targets=(Target(f"{_CONNECTOR}._restore_modules_and_callbacks", _restore_modules_and_callbacks),),
     upstream=Upstream(
@@ -29,13 +29,13 @@ PATCH = Patch(
         fixed_in="2.5.0",
     ),
     impact=Impact(
-        "validate, test and predict with a ckpt_path load the weights, but not the state of the callbacks: a "
-        "callback with a state of its own evaluates with its initial one.",
+        "validate, test and predict with a ckpt_path load the weights but not the state of the callbacks: a callback "
+        "with state evaluates with its initial state.",
         ("callback state is not loaded from checkpoint during trainer.test", "load_state_dict is not called"),
     ),
-    opt_in="users who evaluate a checkpoint with callbacks that hold a state of their own",
+    opt_in="users who evaluate a checkpoint with callbacks that have state",
     signs=("load_state_dict ckpt_path",),
-    note="Opt-in: after a fit, trainer.test(ckpt_path='best') takes the callbacks back to the state of that "
-    "checkpoint, too, and ModelCheckpoint warns where its dirpath has changed. Scripts that go on with the "
-    "callbacks of the fit may rely on neither happening.",
+    note="Opt-in because after a fit, trainer.test(ckpt_path='best') also resets the callbacks to the state of that "
+    "checkpoint, and ModelCheckpoint warns if its dirpath has changed. Scripts that continue with the callbacks of "
+    "the fit may rely on the current state.",
 )

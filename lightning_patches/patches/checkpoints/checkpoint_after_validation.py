@@ -67,7 +67,7 @@ def _validation_follows(trainer: Any) -> bool:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("files", "which checkpoints are saved, when, and what they hold"),
+    changes_results=Effect("files", "which checkpoints are saved, when, and what they contain"),
     affected=(">=2.0.0,<2.5.5",),
     targets=(
         # A subclass may need the file now, or may not save when a validation ends.
@@ -85,25 +85,24 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "ModelCheckpoint(monitor='val_loss', every_n_train_steps=N) saves just before the validation that belongs "
-        "to the step: the file is named and ranked by the previous validation, the best one is the wrong one, "
-        "and the first one is not saved.",
+        "ModelCheckpoint(monitor='val_loss', every_n_train_steps=N) saves just before the validation of the same "
+        "step: the file is named and ranked by the previous validation, the best checkpoint is the wrong one, and the "
+        "first one is not saved.",
         ("best_model_path is not the best checkpoint", "checkpoint has the val_loss of the previous validation"),
         consequences=(
             Consequence(
                 ("(ckpt_path='best')` is set but `ModelCheckpoint` is not configured to save the best model",),
                 "could not find the monitored key in the returned metrics",
-                "ModelCheckpoint was asked to save before the validation that gives its metric",
+                "ModelCheckpoint saves before the validation that provides its metric",
             ),
         ),
     ),
-    opt_in="users who save every so many steps, and choose the best checkpoint by a metric of the validation",
+    opt_in="users who save every N steps and choose the best checkpoint by a validation metric",
     signs=("every_n_train_steps monitor",),
-    note="Opt-in: for runs that choose checkpoints by val_loss every N steps, and whose weights are the same "
-    "before, during and after a validation: as from 2.5.5 on, the file has the state of the end of the "
-    "validation, and is not written if that fails. Nothing changes for subclasses of ModelCheckpoint, with "
-    "train_time_interval, or where save_on_train_epoch_end holds, as it does by default with one validation "
-    "per epoch. Goes further than the official fix: the official fix (2.5.5) waits at the last batch of an "
-    "epoch only, and drops the save where no validation follows that batch after all. Here the loop is asked, "
-    "at each batch that a save is due at, and a save with which no validation coincides is made at once.",
+    note="Opt-in because the file then has the state at the end of the validation, as from 2.5.5 on, and is not "
+    "written if the validation fails. Use it if the weights are the same before, during and after a validation. "
+    "Nothing changes for subclasses of ModelCheckpoint, with train_time_interval, or if save_on_train_epoch_end is "
+    "True, which is the default with one validation per epoch. The official fix (2.5.5) waits only at the last batch "
+    "of an epoch, and skips the save if no validation follows that batch. This patch asks the loop at each batch with "
+    "a due save, and saves at once if no validation follows.",
 )

@@ -68,9 +68,9 @@ def _no_new_modules(values: Any) -> Iterator[None]:
             raise ValueError(finder.open_to_others) from None
         if finder.refused:
             raise ValueError(
-                f"The checkpoint's hyperparameters name {finder.refused[0]!r}, a module that has not been imported; it"
-                " was not imported now either, since a file must not decide what is imported. If you know this file,"
-                " import the classes that it names before you load it, or call"
+                f"The checkpoint's hyperparameters name {finder.refused[0]!r}, a module that has not been imported."
+                " It was not imported, because a file must not decide which modules are imported. If you trust this"
+                " file, import the classes that it names before you load it, or call"
                 f" lightning_patches.trust_module({finder.module_of(finder.refused[0])!r})."
             ) from None
 
@@ -145,7 +145,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="security",
     changes_results=Effect(
-        "how it ends", "with an error where a checkpoint names a class of a module that is not imported"
+        "how it ends", "loading raises an error if a checkpoint names a class of a module that is not imported"
     ),
     affected=(">=2.3.0,<=2.6.6",),
     targets=(
@@ -154,15 +154,14 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(21913,)),
     impact=Impact(
-        "With LightningCLI and --ckpt_path, and with load_from_checkpoint of a file that LightningCLI wrote, the "
-        "file decides which modules are imported: importing one runs its code, even with weights_only=True.",
+        "With LightningCLI and --ckpt_path, and with load_from_checkpoint of a file that LightningCLI wrote, the file "
+        "decides which modules are imported. Importing a module runs its code, even with weights_only=True.",
     ),
-    opt_in="users who load checkpoints of others with LightningCLI, or checkpoints that it has written",
+    opt_in="users who load checkpoints of others with LightningCLI, or checkpoints of others that LightningCLI wrote",
     signs=("LightningCLI",),
-    note="Opt-in: the group `security` switches it on (LIGHTNING_PATCHES=default,security). A class that the "
-    "hyperparameters name must then be imported before the file is loaded, as 2.6.6 asks of the model's own "
-    "class, or its module be passed to lightning_patches.trust_module(...). Equivalent to load_from_checkpoint "
-    "without what LightningCLI has put into the file, and the classes given in the script or on the command "
-    "line.",
+    note="Opt-in; the group `security` enables it (LIGHTNING_PATCHES=default,security). Import a class that the "
+    "hyperparameters name before you load the file, as 2.6.6 requires for the model's class, or pass its module to "
+    "lightning_patches.trust_module(...). Without the patch, load files without the hyperparameters of LightningCLI, "
+    "and name the classes in the script or on the command line.",
     around=("cli-checkpoint-of-other-class", "cli-checkpoint-of-subclass", "trusted-checkpoint-cli"),
 )

@@ -39,12 +39,12 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "At each save every rank asks the storage whether the file exists, though only rank zero's answer counts: "
-        "a rank without access to it ends the run. The answer is broadcast as a pickled object, through the "
-        "GPU's memory where there is one.",
+        "At each save, all ranks ask the storage if the file exists, although only rank zero's answer counts: a rank "
+        "without access to the storage ends the run. The answer is broadcast as a pickled object, through GPU memory "
+        "if there is a GPU.",
         ("CUDA out of memory in broadcast_object_list while a checkpoint is saved",),
         error="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate ...",
     ),
-    note="Lightning's own method for a joint decision takes the place of the broadcast: one number is reduced. A "
-    "strategy that overrides either is asked as before.",
+    note="The patch replaces the broadcast by Lightning's method for a joint decision, which reduces one number. A "
+    "strategy that overrides either method is unchanged.",
 )

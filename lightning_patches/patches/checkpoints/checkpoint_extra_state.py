@@ -37,8 +37,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/core/test_saving.py::test_load_from_checkpoint_device_placement_with_extra_state",),
     ),
     impact=Impact(
-        "load_from_checkpoint fails for a LightningModule that has get_extra_state() and no parameters of its own "
-        "besides its layers.",
+        "load_from_checkpoint fails for a LightningModule that defines get_extra_state() and has no parameters "
+        "outside its layers.",
         ("AttributeError: 'dict' object has no attribute 'device'",),
         error="AttributeError: 'dict' object has no attribute 'device'",
     ),

@@ -53,23 +53,23 @@ def _check(cls: type, arguments: dict[str, Any]) -> None:
         return
     if not trust.is_trusted_instantiator(instantiator):
         raise ValueError(
-            f"The checkpoint asks for {cls.__name__} to be made by {instantiator!r}, which is not a function that"
-            " checkpoints may name; nothing was imported or called. If you know this file and this function, call"
+            f"The checkpoint asks for {instantiator!r} to create {cls.__name__}, but checkpoints may not name this"
+            " function. Nothing was imported or called. If you trust this file and this function, call"
             f" lightning_patches.trust_instantiator({instantiator!r}) before you load it."
         )
     class_path = arguments.get("_class_path")
     if class_path is not None and not is_imported_subclass(class_path, cls):
         raise ValueError(
-            f"The checkpoint asks for the class {class_path!r} in place of {cls.__name__}, and that is not a subclass"
-            " of it that has been imported; nothing was imported or called. If you know this file and this class,"
-            " import the class before you load the file."
+            f"The checkpoint asks for the class {class_path!r} instead of {cls.__name__}, but it is not an imported"
+            " subclass. Nothing was imported or called. If you trust this file and this class, import the class before"
+            " you load the file."
         )
 
 
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="security",
-    changes_results=Effect("how it ends", "with an error where a checkpoint names code to be called"),
+    changes_results=Effect("how it ends", "loading raises an error if a checkpoint names code to call"),
     affected=(">=2.3.0,<2.6.6",),
     targets=(Target(f"{_SAVING}:_load_state", _load_state),),
     upstream=Upstream(
@@ -83,12 +83,12 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "Loading a checkpoint from somebody else with load_from_checkpoint can run code that the file names, even "
-        "with weights_only=True.",
+        "Loading someone else's checkpoint with load_from_checkpoint can run code that the file names, even with "
+        "weights_only=True.",
         ("CVE-2026-58659", "GHSA-qqmf-gpg7-g8gw", "PYSEC-2026-3624", "PYSEC-2026-3967"),
     ),
-    note="A checkpoint made by a function of your own is refused until the script says "
-    "lightning_patches.trust_instantiator(...) with its dotted path. A class that a LightningCLI checkpoint "
-    "names must be imported before loading, as from 2.6.6 on. Pickled objects are another matter: load files "
-    "that you do not trust with weights_only=True.",
+    note="A checkpoint that names your own function is refused until the script calls "
+    "lightning_patches.trust_instantiator(...) with its dotted path. A class that a LightningCLI checkpoint names "
+    "must be imported before loading, as from 2.6.6 on. The patch does not cover pickled objects: load untrusted "
+    "files with weights_only=True.",
 )

@@ -34,7 +34,7 @@ def _has_to_stay(filepath: Any, resumed_from: Any, dirpath: Any) -> bool:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("files", "the checkpoint that was resumed from stays"),
+    changes_results=Effect("files", "the checkpoint that the run was resumed from is kept"),
     affected=(">=2.0.0,<2.1.3",),
     targets=(Target(f"{_CALLBACK}._remove_checkpoint", _remove_checkpoint),),
     witnesses=(f"{_CALLBACK}._save_last_checkpoint",),
@@ -49,19 +49,19 @@ PATCH = Patch(
         others=((18750, "2.1.0"),),
     ),
     impact=Impact(
-        "After a resumed run the checkpoint that was passed as ckpt_path is gone, and so may be files of an "
-        "earlier run in another directory.",
+        "A resumed run deletes the checkpoint that was passed as ckpt_path, and may delete files of an earlier run in "
+        "another directory.",
         ("the checkpoint I resumed from was deleted", "best_model_path of the first run does not exist"),
         consequences=(
             Consequence(
                 ("Checkpoint file not found: ...", "Checkpoint at ... not found. Aborting"),
                 r"Restored all states from the checkpoint (?:file )?at (?!\w+://)(\S+)",
-                "a resumed run before has deleted the checkpoint that it was given",
+                "an earlier resumed run has deleted the checkpoint that it was given",
                 is_sure=True,
             ),
         ),
     ),
-    note="2.1.0 to 2.1.2 have the official fix, but it takes local files for remote ones with fsspec 2023.10 and "
-    "later. Files that are not on a local disk are removed as before, as in the official fix.",
+    note="2.1.0 to 2.1.2 have the official fix, but it mistakes local files for remote ones with fsspec 2023.10 and "
+    "later. Files on remote file systems are deleted as without the patch, as in the official fix.",
     around=("remote-checkpoint-kept-on-resume",),
 )

@@ -42,8 +42,8 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "ModelCheckpoint(filename='{epoch}-{epoch_loss:.2f}') ends the training at the first save: the shorter "
-        "name is replaced within the longer one, too.",
+        "ModelCheckpoint(filename='{epoch}-{epoch_loss:.2f}') ends the training at the first save, because the "
+        "shorter name is also replaced within the longer one.",
         ("ValueError: Only '.' or '[' may follow ']' in format field specifier",),
         error="ValueError: Only '.' or '[' may follow ']' in format field specifier",
     ),

@@ -27,7 +27,7 @@ def _is_resumed_from(filepath: str, resumed_from: Any) -> bool:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("files", "a fixed file name is kept to"),
+    changes_results=Effect("files", "a fixed file name is used for each save"),
     affected=(">=2.0.0,<2.1.3",),
     targets=(Target(f"{_CALLBACK}._get_metric_interpolated_filepath_name", _overwriting_own),),
     witnesses=(f"{_CALLBACK}._save_none_monitor_checkpoint",),
@@ -38,8 +38,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/checkpointing/test_model_checkpoint.py::test_none_monitor_not_alternating",),
     ),
     impact=Impact(
-        "ModelCheckpoint(filename='best') without a monitor writes best.ckpt and best-v1.ckpt in turn, and "
-        "deletes the other one: after every second save, best.ckpt is not there.",
+        "ModelCheckpoint(filename='best') without a monitor writes best.ckpt and best-v1.ckpt in turn, and deletes "
+        "the other one: after every second save, best.ckpt is missing.",
         ("best.ckpt is missing and best-v1.ckpt is there", "checkpoint alternates between best and best-v1"),
         consequences=(
             Consequence(
@@ -49,6 +49,6 @@ PATCH = Patch(
             ),
         ),
     ),
-    note="Only with save_top_k=1, the default: where all files are kept (save_top_k=-1), the official fix "
-    "overwrites them, too, and here each save remains. So does a file that the training was resumed from.",
+    note="Only with save_top_k=1, the default. With save_top_k=-1, where the official fix also overwrites files, each "
+    "save is kept, and so is a file that the training was resumed from.",
 )

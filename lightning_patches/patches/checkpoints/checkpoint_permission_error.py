@@ -50,25 +50,22 @@ def _is_azure(module: Any, fs: Any) -> bool:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("how it ends", "with an error where a checkpoint cannot be written"),
+    changes_results=Effect("how it ends", "a checkpoint that cannot be written raises an error"),
     affected=(">=2.5.2,<=2.6.6",),
     targets=(Target(f"{_CLOUD_IO}:_atomic_save", _atomic_save),),
     upstream=Upstream(issues=(21800,), pull_requests=(21799,), merged=True),
     impact=Impact(
-        "Where a checkpoint may not be written (a read-only directory, storage that refuses it), nothing "
-        "says so: training goes on, there is no file, and the result is lost.",
+        "If a checkpoint cannot be written (a read-only directory, storage that refuses it), there is no error: "
+        "training continues, no file exists, and the result is lost.",
         ("no checkpoint is saved and there is no error", "PermissionError is swallowed in _atomic_save"),
         consequences=(
             Consequence(
                 ("Checkpoint file not found: ...",),
                 r"ckpt_path=['\"]best|best_model_path",
-                "Lightning itself names the file, and may not have been permitted to write it",
+                "Lightning itself names the file, and may have lacked permission to write it",
             ),
         ),
     ),
-    note="A program that goes on training where it may not write its checkpoints fails at the first of them, as "
-    "with 2.5.1 and before. Equivalent to the PermissionError that the file system raises when the same file "
-    "is opened without Lightning. Who could rely on the old behaviour: a program that may write its "
-    "checkpoints writes them as before. One that goes on training where it may not, and can do without the "
-    "files, fails at the first of them, as with 2.5.1 and before: it has to pass enable_checkpointing=False.",
+    note="A program that trains without permission to write its checkpoints fails at the first of them, as with 2.5.1 "
+    "and earlier. If it does not need the files, pass enable_checkpointing=False. Writable checkpoints are unchanged.",
 )

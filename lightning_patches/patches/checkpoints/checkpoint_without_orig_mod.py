@@ -38,16 +38,16 @@ PATCH = Patch(
     targets=(Target(_GETS, _get),),
     upstream=Upstream(issues=(17415, 20233)),
     impact=Impact(
-        "A model whose parts were compiled with torch.compile is saved with _orig_mod. in the names of its weights, "
-        "and nothing but a model that is compiled in the same way can load them.",
+        "A model with parts compiled by torch.compile is saved with _orig_mod. in the names of its weights, and only "
+        "a model that is compiled in the same way can load them.",
         ("_orig_mod.",),
     ),
     opt_in="users who compile parts of a model and load its checkpoints in environments without this package",
     signs=("compile Trainer",),
-    note="For the Trainer's checkpoints. Opt-in, as on_save_checkpoint and on_load_checkpoint get other names, and "
-    "as the compiled model itself loads what it has saved with the default patch compiled-names alone. What "
-    "FSDP and ModelParallelStrategy collect, and what WeightAveraging puts in its place, stay as they are, and "
-    "so does what Fabric saves: from 2.2.0 on it names a model that was compiled as a whole without _orig_mod. "
-    "by itself, and a plain module with compiled parts could not go on from a file with other names. "
-    "Equivalent to renaming the entries in on_save_checkpoint, and back in on_load_checkpoint.",
+    note="Only for the Trainer's checkpoints. Opt-in because on_save_checkpoint and on_load_checkpoint get other "
+    "names, and because the default patch compiled-names lets the compiled model load its checkpoints already. State "
+    "dicts that FSDP and ModelParallelStrategy collect, and weights that WeightAveraging inserts, are unchanged. So "
+    "are Fabric's checkpoints: from 2.2.0 on Fabric removes _orig_mod from a model that was compiled as a whole, and "
+    "a plain module with compiled parts could not load other names. Without the patch, rename the entries in "
+    "on_save_checkpoint, and back in on_load_checkpoint.",
 )

@@ -32,11 +32,12 @@ PATCH = Patch(
     witnesses=(f"{_SAVING}:_load_from_checkpoint",),
     upstream=Upstream(pull_requests=(18266,), commit="e24620c1af", fixed_in="2.1.0"),
     impact=Impact(
-        "load_from_checkpoint fails for a LightningModule that has hyperparameters and neither parameters nor "
-        "buffers, as a baseline that computes something fixed.",
+        "load_from_checkpoint fails for a LightningModule that has hyperparameters but neither parameters nor "
+        "buffers, such as a constant baseline.",
         ("The state dict in ... contains no parameters",),
         error="ValueError: The state dict in ... contains no parameters.",
     ),
-    note="With strict=False such a file is refused as before, where the official fix warns: it may have lost them.",
+    note="With strict=False such a file is still refused, because it may have lost its parameters; the official fix "
+    "warns.",
     after=("checkpoint-extra-state",),
 )

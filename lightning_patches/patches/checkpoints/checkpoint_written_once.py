@@ -30,8 +30,8 @@ PATCH = Patch(
     targets=(Target(f"{_CLOUD_IO}:_atomic_save", _write_beside),),
     upstream=Upstream(issues=(21253,), pull_requests=(21824,), commit="7b57f9c65b", merged=True),
     impact=Impact(
-        "Saving a checkpoint takes memory for another copy of it, and as much space in the temporary directory: "
-        "large ones run out of memory, or out of space on a small /tmp.",
+        "Saving a checkpoint takes memory for another copy of it, and as much space in the temporary directory: large "
+        "checkpoints run out of memory, or fill a small /tmp.",
         (
             "out of memory while saving a checkpoint",
             "ModelCheckpoint needs memory for the checkpoint twice",
@@ -43,21 +43,19 @@ PATCH = Patch(
             Consequence(
                 ("in copystat ... PermissionError: [Errno 1] Operation not permitted",),
                 r"\bin _atomic_save\b",
-                "the directory is on another device than TMPDIR, and refuses the rights that fsspec below 2025.5.0 "
-                "copies with the file",
+                "the directory is on another device than TMPDIR, and refuses the permissions that fsspec below "
+                "2025.5.0 copies with the file",
                 is_sure=True,
             ),
         ),
     ),
-    opt_in="users who run out of memory, or of space in TMPDIR, while a large checkpoint is saved to a local disk",
-    note="For users who run out of memory, or of space in TMPDIR, while a large checkpoint is saved. Opt-in, as "
-    "the file does not go through fsspec: a file system class that is registered for local files (encryption, "
-    "say) is not asked, and who watches the directory sees a second file, which a killed process leaves there. "
-    "Local files only. It also saves to a directory on another device than TMPDIR that refuses to change rights, which "
-    "ends in a PermissionError with fsspec below 2025.5.0 (issue 20270). An error while saving leaves the previous "
-    "checkpoint in place. A checkpoint of which own-checkpoint-load has to know the bytes, as it holds objects, is "
-    "written as before. Goes further than the official fix: the official fix avoids the copy in memory. Here the file "
-    "is also written in its own directory, and takes its name when it is complete, so that nothing is left for another "
-    "device to copy.",
+    opt_in="users who run out of memory, or of space in TMPDIR, when a large checkpoint is saved to a local disk",
+    note="Opt-in because the file does not pass through fsspec: a file system class that is registered for local "
+    "files, for example for encryption, is not used, and a program that watches the directory sees a temporary file, "
+    "which stays if the process is killed. Local files only. The patch also saves to a directory on another device "
+    "than TMPDIR that refuses changes of permissions, which raises a PermissionError with fsspec below 2025.5.0 "
+    "(issue 20270). An error while saving keeps the previous checkpoint. Checkpoints that contain objects, whose "
+    "bytes own-checkpoint-load must know, are written as without the patch. The official fix only avoids the copy in "
+    "memory; this patch also writes the file in its own directory and renames it when it is complete.",
     after=("checkpoint-permission-error",),
 )

@@ -90,8 +90,8 @@ PATCH = Patch(
     targets=(Target("pytorch.core.module:LightningModule.load_state_dict", _load_state_dict, adds=True),),
     upstream=Upstream(issues=(17415, 20233)),
     impact=Impact(
-        "The checkpoint of a model whose parts were compiled with torch.compile cannot be loaded into the same model "
-        "without torch.compile, neither by load_from_checkpoint nor by ckpt_path, nor the other way round.",
+        "The checkpoint of a model with parts compiled by torch.compile cannot be loaded into the same model without "
+        "torch.compile, or the other way round, neither by load_from_checkpoint nor by ckpt_path.",
         (
             "_orig_mod.",
             "Unexpected key(s) in state_dict: with _orig_mod",
@@ -99,12 +99,10 @@ PATCH = Patch(
         ),
         error="RuntimeError: Error(s) in loading state_dict for ...:",
     ),
-    note="Only where loading has failed, and where all fits once names that differ by _orig_mod alone are matched: "
-    "otherwise the error is the first one, and nothing more is loaded. With strict=False torch raises no "
-    "error, and nothing is done: a program that ended well would get other weights. With the patch "
-    "LightningModule has a load_state_dict of its own: a tool that asks whether a model overrides "
-    "torch.nn.Module's is told that it does. Equivalent to loading the checkpoint into a model that is "
-    "compiled as the one was that was saved. Who could rely on the old behaviour: a program that loads what "
-    "fits fails at nothing, and is as before. One that catches the error to rename the entries itself finds "
-    "that they have been loaded.",
+    note="The patch acts only after loading has failed, and only if all names match once _orig_mod is ignored. "
+    "Otherwise the first error is raised, and nothing more is loaded. With strict=False torch raises no error, and "
+    "the patch does nothing, because a working program would get other weights. LightningModule then has a "
+    "load_state_dict method: a tool that checks if a model overrides torch.nn.Module's method finds it. A program "
+    "that catches the error and renames the entries itself finds them already loaded. Without the patch, load the "
+    "checkpoint into a model that is compiled like the saved one.",
 )

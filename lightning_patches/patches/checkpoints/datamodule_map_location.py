@@ -32,9 +32,10 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/core/test_saving.py::test_load_from_checkpoint_map_location_cpu",),
     ),
     impact=Impact(
-        "A datamodule cannot be loaded from a checkpoint that was saved on a GPU on a machine without one.",
+        "A datamodule from a checkpoint that was saved on a GPU cannot be loaded on a machine without a GPU.",
         ("got multiple values for keyword argument 'map_location'",),
         error="TypeError: ... got multiple values for keyword argument 'map_location'",
     ),
-    note="By its name only: in the fixed releases it is the second argument, which here is hparams_file still.",
+    note="Only as a keyword argument: in the fixed releases map_location is the second argument, which is "
+    "hparams_file here.",
 )

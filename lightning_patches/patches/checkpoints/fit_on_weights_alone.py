@@ -8,7 +8,7 @@ from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _RESTORE = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_optimizers_and_schedulers"
-_SAYS = "The checkpoint holds the weights alone: optimizers and learning rate schedulers begin anew."
+_SAYS = "The checkpoint contains only weights: optimizers and learning rate schedulers start again."
 
 
 def _restore(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -30,7 +30,7 @@ PATCH = Patch(
     targets=(Target(_RESTORE, _restore),),
     upstream=Upstream(issues=(20230,)),
     impact=Impact(
-        "fit(ckpt_path=...) with a checkpoint that was saved with save_weights_only=True ends in a KeyError.",
+        "fit(ckpt_path=...) with a checkpoint that was saved with save_weights_only=True raises a KeyError.",
         (
             "Trying to restore optimizer state but checkpoint contains only the model",
             "Trying to restore learning rate scheduler state but checkpoint contains only the model",
@@ -38,9 +38,8 @@ PATCH = Patch(
         error="KeyError: 'Trying to restore optimizer state but checkpoint contains only the model. This is "
         "probably due to `ModelCheckpoint.save_weights_only` being set to `True`.'",
     ),
-    opt_in="users who continue from a checkpoint without optimizer states where it stopped counting",
+    opt_in="users who continue training, with its epoch and step count, from a checkpoint without optimizer states",
     signs=("save_weights_only",),
-    note="Opt-in, as the optimizer's momentum and the schedulers' place are lost, which the error prevents. To "
-    "begin at epoch 0, load the weights with load_from_checkpoint instead. Equivalent to loading the weights "
-    "into the model, and giving the loops their progress, before fit.",
+    note="Opt-in because the momentum of the optimizer and the state of the schedulers are lost, which the error "
+    "prevents. One warning says so. To start at epoch 0 instead, load the weights with load_from_checkpoint.",
 )

@@ -29,7 +29,7 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/strategies/test_fsdp.py::test_fsdp_strategy_checkpoint",),
     ),
     impact=Impact(
-        "FSDPStrategy(state_dict_type='sharded') ends where a checkpoint of the weights alone is saved, by "
+        "FSDPStrategy(state_dict_type='sharded') raises an error if a checkpoint with only the weights is saved, by "
         "ModelCheckpoint(save_weights_only=True) or save_checkpoint(weights_only=True).",
         ("KeyError: 'optimizer_states'", "FSDP cannot save with save_weights_only=True"),
         error="KeyError: 'optimizer_states'",

@@ -34,8 +34,8 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "A run with ModelCheckpoint(save_last=True) that ends before its first validation, as with "
-        "check_val_every_n_epoch=10 and nine epochs, leaves no checkpoint at all.",
+        "A run with ModelCheckpoint(save_last=True) that ends before its first validation, such as nine epochs with "
+        "check_val_every_n_epoch=10, leaves no checkpoint.",
         ("no last.ckpt at the end of training",),
         consequences=(
             Consequence(
@@ -47,5 +47,5 @@ PATCH = Patch(
     ),
     opt_in="users who rely on save_last=True in runs that may end before their first validation",
     signs=("save_last",),
-    note="Opt-in: a checkpoint is saved, with all its hooks, where none was.",
+    note="Opt-in because a checkpoint is saved, and its hooks are called, where there was none before.",
 )

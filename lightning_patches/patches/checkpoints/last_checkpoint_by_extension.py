@@ -21,7 +21,7 @@ PATCH = Patch(
     added="0.2.0",
     group="crash",
     changes_results=Effect(
-        "numbers", "where a run is resumed from, if the newest file with last in its name has no extension"
+        "numbers", "the checkpoint to resume from, if the newest file with `last` in its name has no extension"
     ),
     affected=(">=2.0.0,<2.1.3",),
     targets=(
@@ -34,11 +34,11 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/checkpointing/test_model_checkpoint.py::test_find_last_checkpoints",),
     ),
     impact=Impact(
-        "fit(ckpt_path='last') takes the newest file with last in its name for the checkpoint, also a log or a figure "
-        "that lies beside it, and ends in an error.",
+        "fit(ckpt_path='last') loads the newest file with `last` in its name, even if it is a log or a figure, and "
+        "fails.",
         ("invalid load key", "ckpt_path='last' takes another file"),
         error="_pickle.UnpicklingError: invalid load key, '...'.",
     ),
-    note="The official fix asks for a name that begins with last, too. Here a name that holds it, and has the "
-    "extension, counts as before.",
+    note="The official fix also requires that the name starts with `last`. This patch accepts all names that contain "
+    "it and have the extension of a checkpoint.",
 )

@@ -33,11 +33,11 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "After the folder of a run was moved, or mounted elsewhere, last.ckpt points to where it was: resuming from it "
-        "ends in FileNotFoundError, or takes another run's checkpoint.",
+        "After the folder of a run is moved, or mounted elsewhere, last.ckpt points to its old place: resuming from "
+        "it raises FileNotFoundError, or loads another run's checkpoint.",
         ("last.ckpt is a broken link", "last.ckpt points to the old folder"),
     ),
-    opt_in="users who move the folder of a run, or mount it under another path",
+    opt_in="users who move the folder of a run or mount it at another path",
     signs=("save_last",),
-    note="Opt-in, as a program that moves the link by itself would break a relative one.",
+    note="Opt-in because a program that moves the link itself would break a relative one.",
 )

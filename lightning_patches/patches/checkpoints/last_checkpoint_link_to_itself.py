@@ -29,7 +29,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
-    changes_results=Effect("files", "last.ckpt is a checkpoint where it was a broken link"),
+    changes_results=Effect("files", "last.ckpt is a checkpoint instead of a broken link"),
     affected=(">=2.1.0,<2.6.0",),
     targets=(
         Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._save_last_checkpoint", _save_last_checkpoint),
@@ -43,18 +43,17 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "With save_last='link' (2.1: save_last=True), and every_n_epochs of three or more, last.ckpt is deleted and "
-        "replaced by a link to itself: until the first other checkpoint, the run has none, and cannot be resumed.",
+        "With save_last='link' (2.1: save_last=True) and every_n_epochs of three or more, last.ckpt is deleted and "
+        "replaced by a link to itself: until the next checkpoint the run has none, and cannot be resumed.",
         ("last.ckpt is a link to itself", "OSError: [Errno 40] Too many levels of symbolic links"),
         consequences=(
             Consequence(
                 ("last.ckpt ... not found. Aborting", "Checkpoint file not found: ... last.ckpt"),
                 r"last(?:-v\d+)?\.ckpt",
-                "it is last.ckpt",
+                "last.ckpt is a link to itself",
             ),
         ),
     ),
-    note="Goes further than the official fix: the official fix leaves last.ckpt as it was. Here it is saved again, "
-    "with the newest state. Who could rely on the old behaviour: Where last.ckpt is linked to another "
-    "checkpoint, or is a copy, it is made as before. A link to itself cannot be read by any program.",
+    note="The official fix leaves last.ckpt unchanged; this patch saves it again with the newest state. Links to "
+    "other checkpoints and copies are unchanged.",
 )

@@ -30,8 +30,8 @@ PATCH = Patch(
     targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._link_checkpoint", _link_checkpoint),),
     upstream=Upstream(pull_requests=(18942,), fixed_in="2.1.2"),
     impact=Impact(
-        "With save_last=True training ends in an OSError at the first checkpoint where links cannot be made: on "
-        "Windows without the right to, and on vfat, SMB and some FUSE mounts.",
+        "With save_last=True, training raises an OSError at the first checkpoint if links cannot be created: on "
+        "Windows without the permission, and on vfat, SMB and some FUSE file systems.",
         (
             "A required privilege is not held by the client",
             "Operation not permitted: '...' -> '...'",
@@ -44,6 +44,6 @@ PATCH = Patch(
         frames=("model_checkpoint.py in _link_checkpoint",),
     ),
     added="0.2.0",
-    note="A checkpoint that is a directory is copied as well, which the official fix does not do.",
+    note="A checkpoint that is a directory is also copied, unlike in the official fix.",
     after=("last-checkpoint-link-relative",),
 )

@@ -54,11 +54,11 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/checkpointing/test_legacy_checkpoints.py::test_legacy_ckpt_threading",),
     ),
     impact=Impact(
-        "Where two threads load checkpoints at the same time, one of them fails.",
+        "If two threads load checkpoints at the same time, one of them fails.",
         ("KeyError: 'pytorch_lightning.utilities.argparse_utils'",),
         error="KeyError: 'pytorch_lightning.utilities.argparse_utils'",
     ),
-    note="The threads load one after the other, as from 2.0.3 on. There, a process that is forked while a thread "
-    "loads waits forever when it loads a checkpoint, too; here it does not.",
+    note="The threads load one after the other, as from 2.0.3 on. In those releases, a process that is forked while a "
+    "thread loads hangs when it loads a checkpoint; with this patch it does not.",
     after=("legacy-checkpoint-enum",),
 )

@@ -61,13 +61,12 @@ PATCH = Patch(
     targets=(Target("pytorch.core.saving:_load_state", _load_state),),
     upstream=Upstream(issues=(18829,), pull_requests=(19036,), fixed_in="2.2.0"),
     impact=Impact(
-        "load_from_checkpoint of a module that makes layers in configure_model fails: the checkpoint has keys that the "
-        "module does not have.",
+        "load_from_checkpoint of a module that creates layers in configure_model fails, because the checkpoint has "
+        "keys that the module does not have.",
         ("Unexpected key(s) in state_dict", "load_from_checkpoint fails with configure_model: unexpected keys"),
         error='RuntimeError: Error(s) in loading state_dict for ...: Unexpected key(s) in state_dict: "..."',
     ),
     added="0.2.0",
-    note="The official fix calls configure_model whenever a module is loaded. Here it is called where loading "
-    "fails without it: with strict=False the weights of those layers are left out, with the warning of this "
-    "release.",
+    note="The official fix calls configure_model at each load. This patch calls it only if loading fails without it: "
+    "with strict=False the weights of those layers are skipped, with the warning of this release.",
 )

@@ -30,7 +30,7 @@ def _is_tensor(value: Any) -> bool:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "in their last digits, as the model computes on the device that was asked for"),
+    changes_results=Effect("numbers", "the last digits, because the model computes on the requested device"),
     affected=(">=2.0.0,<2.0.2",),
     targets=(Target(f"{_SAVING}:_load_state", _load_state_on_device),),
     witnesses=(f"{_SAVING}:_load_from_checkpoint",),
@@ -41,10 +41,10 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/core/test_saving.py::test_load_from_checkpoint_map_location_cpu_to_gpu",),
     ),
     impact=Impact(
-        "load_from_checkpoint(map_location='cuda') gives a model on the CPU: it computes there, slowly, or ends in "
-        "an error at the first batch on the GPU.",
+        "load_from_checkpoint(map_location='cuda') returns a model on the CPU: it is slow, or fails at the first "
+        "batch on the GPU.",
         ("load_from_checkpoint ignores map_location", "Expected all tensors to be on the same device"),
     ),
-    note="Without a map_location the model stays on the CPU, as in 2.0.0 and 2.0.1. The official fix then puts it "
-    "on the device where it was saved, which a script for these releases does not expect.",
+    note="Without a map_location the model stays on the CPU, as in 2.0.0 and 2.0.1. The official fix then moves it to "
+    "the device where it was saved, which a script for these releases does not expect.",
 )

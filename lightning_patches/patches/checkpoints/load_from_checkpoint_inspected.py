@@ -36,12 +36,12 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/utilities/test_model_helpers.py::test_restricted_classmethod",),
     ),
     impact=Impact(
-        "inspect.getmembers(model), and whatever else looks at all attributes of a LightningModule or "
-        "LightningDataModule, ends in an error that says that load_from_checkpoint was called.",
+        "inspect.getmembers(model), and any other code that reads all attributes of a LightningModule or "
+        "LightningDataModule, raises an error that says that load_from_checkpoint was called.",
         ("load_from_checkpoint` cannot be called on an instance",),
         error="TypeError: The classmethod `....load_from_checkpoint` cannot be called on an instance. Please call it "
         "on the class type and make sure the return value is used.",
     ),
-    note="What the class itself has stays the same bound method; only where looking has failed there is a function, "
-    "which raises the same error when it is called.",
+    note="On the class, load_from_checkpoint stays the same bound method. On an instance, it is a function that "
+    "raises the same error when it is called.",
 )

@@ -42,7 +42,7 @@ PATCH = Patch(
     upstream=Upstream(pull_requests=(18079,), commit="1d1531465e", fixed_in="2.1.0"),
     impact=Impact(
         "On a machine without a GPU, load_from_checkpoint without map_location refuses a checkpoint that was saved on "
-        "one with a GPU. Below 2.0.2 it loaded it to the CPU.",
+        "a GPU. Below 2.0.2 it was loaded to the CPU.",
         ("Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False",),
         error="RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False.",
         frames=("/pytorch/core/saving.py",),

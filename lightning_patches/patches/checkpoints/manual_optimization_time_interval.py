@@ -24,19 +24,19 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
-    changes_results=Effect("files", "the checkpoints of an interval"),
+    changes_results=Effect("files", "the checkpoints at the interval"),
     affected=(">=2.6.0,<=2.6.6",),
     targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint.on_train_batch_end", _on_train_batch_end),),
     upstream=Upstream(pull_requests=(21699,)),
     impact=Impact(
-        "With manual optimization, ModelCheckpoint(train_time_interval=...) saves nothing while the training goes on, "
-        "and says nothing of it. 2.5.6 saves. What is killed in the meantime has to begin again.",
+        "With manual optimization, ModelCheckpoint(train_time_interval=...) saves no checkpoint during training, "
+        "without a warning: a killed run must start again.",
         ("train_time_interval saves no checkpoint", "no checkpoint in the middle of a run with manual optimization"),
     ),
     opt_in="users who rely on train_time_interval with manual optimization",
     signs=("train_time_interval automatic_optimization",),
     after=("warn-time-interval-ignored",),
-    note="Opt-in: checkpoints are saved, with all their hooks, where none were, and with several ranks each batch has "
-    "a broadcast, as it has with automatic optimization and as it had in 2.5.6. The files have the weights after the "
-    "step. Equivalent to every_n_train_steps, but for the moments.",
+    note="Opt-in because checkpoints are saved, and their hooks called, where there were none before. With several "
+    "ranks each batch then has a broadcast, as with automatic optimization. Release 2.5.6 saves, too. The files have "
+    "the weights after the step. Without the patch, use every_n_train_steps.",
 )

@@ -153,9 +153,10 @@ def _told_by_another_rank(path: str) -> str:
         return digest
     if told:
         notices.notice(
-            f"[rank {notices.rank()}] {path} is loaded without objects: the rank that says it wrote the file has not "
-            f"proven to be one of this job. Give all ranks the same {_OF_USER} ({_SHORTEST} characters or more), or "
-            "call lightning_patches.trust_checkpoints(directory) if nobody else can write there.",
+            f"[rank {notices.rank()}] {path} is loaded without objects: the rank that claims to have written it has "
+            "not proven to be one of this job. Give all ranks the same "
+            f"{_OF_USER} ({_SHORTEST} characters or more), or call lightning_patches.trust_checkpoints(directory) "
+            "if only you can write there.",
             urgent=True,
         )
     return ""
@@ -244,20 +245,18 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(21757,)),
     impact=Impact(
-        "Under PyTorch 2.6 and later, test(ckpt_path='best'), fit(ckpt_path='last') and load_from_checkpoint fail "
-        "on the checkpoint that the same program has just written, when the model's saved hyperparameters hold "
-        "anything but plain values.",
+        "With PyTorch 2.6 and later, test(ckpt_path='best'), fit(ckpt_path='last') and load_from_checkpoint fail on a "
+        "checkpoint that the same program has just written, if the model's saved hyperparameters contain objects "
+        "other than plain values.",
         ("Weights only load failed", "WeightsUnpickler error: Unsupported global"),
         error="_pickle.UnpicklingError: Weights only load failed.",
     ),
-    note="Only a local file is read this way, only if it is, byte for byte, what this process wrote there, or what "
-    "another rank wrote that has proven itself: on Linux, ranks that Lightning starts can, as they are told by "
-    "the variable _LIGHTNING_PATCHES_RUN_SECRET where the secret of the run is; for those of torchrun or SLURM "
-    "set LIGHTNING_PATCHES_HANG_SECRET. Any other file, and one that was replaced or changed, is loaded as "
-    "before. weights_only, where it is passed, is obeyed; where torch.load is wrapped, the wrapper decides. "
-    "Equivalent to the same program with weights_only=False, or with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1. Who "
-    "could rely on the old behaviour: programs that count on torch to refuse what others wrote or changed "
-    "still can, and weights_only=True is obeyed. A checkpoint of plain values is loaded as before.",
+    note="Only local files are trusted, and only if they are byte for byte what this process wrote, or what another "
+    "rank wrote that has proven its identity. On Linux, ranks that Lightning starts can do so: they get the location "
+    "of the run's secret in the variable _LIGHTNING_PATCHES_RUN_SECRET. For ranks of torchrun or SLURM set "
+    "LIGHTNING_PATCHES_HANG_SECRET. All other files, including replaced or changed ones, and checkpoints of plain "
+    "values are loaded as without the patch. An explicit weights_only is respected, and a wrapped torch.load decides "
+    "itself. Without the patch, pass weights_only=False or set TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1.",
     after=("checkpoint-written-once",),
     around=("trusted-checkpoint-load", "tuner-temporary-checkpoint"),
 )

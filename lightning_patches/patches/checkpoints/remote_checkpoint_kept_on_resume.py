@@ -33,28 +33,26 @@ def _has_to_stay(filepath: str, resumed_from: Any, dirpath: Any) -> bool:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("files", "the remote checkpoint that was resumed from stays"),
+    changes_results=Effect("files", "the remote checkpoint that the run was resumed from is kept"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_CALLBACK}._remove_checkpoint", _remove_remote),),
     upstream=Upstream(issues=(21813,)),
     impact=Impact(
-        "After a resumed run with checkpoints on s3, gs or another remote file system, the checkpoint that was "
-        "passed as ckpt_path is gone, even where it belongs to another run.",
+        "A resumed run with checkpoints on s3, gs or another remote file system deletes the checkpoint that was "
+        "passed as ckpt_path, even if it belongs to another run.",
         ("the checkpoint I resumed from was deleted from the bucket", "previous run's checkpoint is deleted"),
         consequences=(
             Consequence(
                 ("Checkpoint file not found: ...", "Checkpoint at ... not found. Aborting"),
                 r"Restored all states from the checkpoint (?:file )?at (\w+://\S+)",
-                "a resumed run before has deleted the checkpoint that it was given",
+                "an earlier resumed run has deleted the checkpoint that it was given",
                 is_sure=True,
             ),
         ),
     ),
-    note="Files of the run itself are removed as before, so that save_top_k keeps its meaning. A class derived from "
-    "ModelCheckpoint, which may have a place of its own for them, keeps only what it was resumed from. "
-    "Equivalent to save_top_k=-1 in the resumed run, as far as the files of the earlier run are concerned. Who "
-    "could rely on the old behaviour: Where nothing is to be removed, the same files remain as before. A "
-    "program that counts on a resumed run to remove the remote checkpoint that it began with has to delete it "
-    "itself: it stays.",
+    note="Files of the run itself are still deleted, so that save_top_k keeps its meaning. A subclass of "
+    "ModelCheckpoint, which may store them elsewhere, keeps only the file that the run was resumed from. A program "
+    "that expects a resumed run to delete it must delete it itself. Without the patch, use save_top_k=-1 in the "
+    "resumed run.",
     after=("checkpoint-kept-on-resume",),
 )

@@ -64,13 +64,13 @@ PATCH = Patch(
     ),
     upstream=Upstream(pull_requests=(19060,), commit="7d04de697e", fixed_in="2.2.0"),
     impact=Impact(
-        "fit, validate, test or predict with ckpt_path ends where a new module makes layers in configure_model: the "
-        "checkpoint has keys that the module does not have yet.",
+        "fit, validate, test or predict with ckpt_path fails if the module creates layers in configure_model, because "
+        "the checkpoint has keys that the module does not have yet.",
         ("Unexpected key(s) in state_dict",),
         error='RuntimeError: Error(s) in loading state_dict for ...: Unexpected key(s) in state_dict: "..."',
         frames=("/pytorch/trainer/connectors/checkpoint_connector.py",),
     ),
     after=("tuner-cleanup-on-error",),
-    note="The official fix always calls configure_model before the checkpoint is loaded. Here it is called there where "
-    "loading fails without it, once a run as before.",
+    note="The official fix always calls configure_model before the checkpoint is loaded. This patch calls it then "
+    "only if loading fails without it, and only once per run.",
 )

@@ -84,7 +84,7 @@ PATCH = Patch(
     ),
     upstream=Upstream(pull_requests=(20010,), others=((20010, "2.4.0"),), commit="bf25167bbf"),
     impact=Impact(
-        "With torch 2.6 and later a checkpoint whose hyperparameters hold objects of your own classes cannot be "
+        "With torch 2.6 and later, a checkpoint whose hyperparameters contain objects of custom classes cannot be "
         "loaded, neither to resume nor with load_from_checkpoint.",
         (
             "Weights only load failed",
@@ -95,12 +95,11 @@ PATCH = Patch(
         error="_pickle.UnpicklingError: Weights only load failed.",
         frames=("/fabric/utilities/cloud_io.py",),
     ),
-    note="Does nothing until the script says lightning_patches.trust_checkpoints(directory): loading objects runs "
-    "code that the file names. Local files only, symbolic links are followed, and only a file that nobody but "
-    "this user and root can write, in directories that nobody else can write, up to the root. weights_only, "
-    "where it is passed, is obeyed. The official fix, which 2.6.0 has taken back, loads every file this way, "
-    "downloads included. The parts of sharded checkpoints (FSDP, DeepSpeed) are loaded as before. Equivalent "
-    "to the same program with weights_only=False, or with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1. Who could rely "
-    "on the old behaviour: nobody: without the call in the script every file is loaded, or refused, as before.",
+    note="The patch does nothing until the script calls lightning_patches.trust_checkpoints(directory), because "
+    "loading objects runs code that the file names. It trusts local files only, follows symbolic links, and requires "
+    "that only you and root can write the file and all directories above it, up to the root. An explicit weights_only "
+    "is respected. The parts of sharded checkpoints (FSDP, DeepSpeed) are loaded as without the patch. The official "
+    "fix, which 2.6.0 reverted, loads every file this way, downloads included. Without the patch, pass "
+    "weights_only=False or set TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1.",
     after=("own-checkpoint-load", "tuner-temporary-checkpoint"),
 )

@@ -19,7 +19,7 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
             notices.warn_once(
                 "time-interval-ignored",
                 "No checkpoint is saved at train_time_interval: with manual optimization, this release of Lightning "
-                "ignores it. To have one saved, set LIGHTNING_PATCHES=default,manual-optimization-time-interval, or "
+                "ignores it. To save checkpoints, set LIGHTNING_PATCHES=default,manual-optimization-time-interval, or "
                 "use ModelCheckpoint(every_n_train_steps=...).",
             )
 
@@ -34,10 +34,10 @@ PATCH = Patch(
     targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint.on_train_batch_end", _on_train_batch_end),),
     upstream=Upstream(pull_requests=(21699,)),
     impact=Impact(
-        "With manual optimization, ModelCheckpoint(train_time_interval=...) saves nothing while the training goes on.",
+        "With manual optimization, ModelCheckpoint(train_time_interval=...) saves no checkpoint during training.",
         ("ModelCheckpoint ignores train_time_interval",),
     ),
-    note="This patch mends nothing: it warns, once, at the first interval that has passed without a checkpoint. The "
-    "opt-in manual-optimization-time-interval mends it. Nothing but the warning is new.",
+    note="This patch fixes nothing: it warns once, when the first interval passes without a checkpoint. Nothing else "
+    "changes. The opt-in patch manual-optimization-time-interval fixes the bug.",
     fixed_by=("manual-optimization-time-interval",),
 )

@@ -18,8 +18,8 @@ def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[
             if given not in (None, taken):
                 notices.warn_once(
                     "cli-class-of-checkpoint",
-                    f"Take hyper_parameters out of the checkpoint if the model is to be the {given} of the command "
-                    f"line: LightningCLI makes a {taken}, which the checkpoint names.",
+                    f"LightningCLI creates a {taken}, which the checkpoint names, instead of the {given} of the "
+                    "command line. To create the latter, remove hyper_parameters from the checkpoint.",
                 )
             return
         parse_object = parser.parse_object
@@ -56,8 +56,8 @@ def _known(values: dict[str, Any], config: Any) -> dict[str, Any]:
     if unknown:
         notices.warn_once(
             "cli-checkpoint-of-other-class",
-            f"Look whether the checkpoint is the right one: it has hyperparameters that this model does not take, and "
-            f"that are left out: {', '.join(unknown)}.",
+            "The checkpoint has hyperparameters that this model does not take. Check that it is the right checkpoint. "
+            f"These hyperparameters are left out: {', '.join(unknown)}.",
         )
     return {command: {"model": {name: value for name, value in given["model"].items() if name not in unknown}}}
 
@@ -72,8 +72,8 @@ PATCH = Patch(
     targets=(Target("pytorch.cli:LightningCLI._parse_ckpt_path", _parse_ckpt_path),),
     upstream=Upstream(issues=(21255,)),
     impact=Impact(
-        "From 2.5.5 on, LightningCLI refuses a checkpoint for --ckpt_path whose model has saved a hyperparameter that "
-        "the model on the command line does not take, as one for inference does not take a learning rate.",
+        "From 2.5.5 on, LightningCLI refuses a checkpoint for --ckpt_path if its model saved a hyperparameter that "
+        "the model on the command line does not take, such as a learning rate for an inference model.",
         (
             "Parsing of ckpt_path hyperparameters failed!",
             "does not accept option 'model ... Parsing of ckpt_path hyperparameters failed!",
@@ -90,10 +90,10 @@ PATCH = Patch(
             ),
         ),
     ),
-    opt_in="users who pass LightningCLI checkpoints of a module class other than the command line's",
-    note="Opt-in, since upstream's tests ask for the refusal: it also tells of a checkpoint that was named by mistake. "
-    "Equivalent to taking these hyperparameters out of the checkpoint. A warning names what is left out; before 2.5.5 "
-    "all were. In subclass mode nothing changes but a warning: there the checkpoint names its class, and LightningCLI "
-    "makes that one, whatever the command line says. What is wrong besides is refused as before.",
+    opt_in="users who pass LightningCLI the checkpoint of another module class than the one on the command line",
+    note="Opt-in because upstream's tests require the refusal, which also detects a checkpoint that was named by "
+    "mistake. A warning lists the hyperparameters that are omitted; before 2.5.5 all of them were. In subclass mode "
+    "only a warning is added: there LightningCLI creates the class that the checkpoint names, whatever the command "
+    "line says. Other errors are unchanged. Without the patch, remove these hyperparameters from the checkpoint.",
     after=("cli-checkpoint-of-subclass", "trusted-checkpoint-cli"),
 )

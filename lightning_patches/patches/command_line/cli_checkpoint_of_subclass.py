@@ -56,8 +56,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/test_cli.py::test_lightning_cli_ckpt_path_argument_hparams_subclass_mode",),
     ),
     impact=Impact(
-        "With LightningCLI in subclass mode, test, predict and a resumed fit fail before they begin where "
-        "--ckpt_path is a checkpoint whose model saved its hyperparameters.",
+        "With LightningCLI in subclass mode, test, predict and a resumed fit fail at the start if --ckpt_path is a "
+        "checkpoint whose model saved its hyperparameters.",
         (
             "Parsing of ckpt_path hyperparameters failed!",
             "'_class_path' is not accepted ... Parsing of ckpt_path hyperparameters failed!",
@@ -67,15 +67,14 @@ PATCH = Patch(
             Consequence(
                 ("'_class_path' is not accepted", "does not accept nested key '_class_path'"),
                 r"Parsing of ckpt_path hyperparameters failed!|\bin _parse_ckpt_path\b",
-                "the checkpoint names its class, which the parser does not take",
+                "the checkpoint names its class, which the parser does not accept",
                 is_sure=True,
             ),
         ),
     ),
-    note="Goes further than the official fix: the official fix imports whichever module the checkpoint names for "
-    "its class. Here the class must have been imported, as load_from_checkpoint requires from 2.6.6 on. Who "
-    "could rely on the old behaviour: nobody: without the patch every checkpoint that names its class is "
-    "refused. Those that name none, and LightningCLI without subclass mode, are as before.",
+    note="The class must be imported before, as load_from_checkpoint requires from 2.6.6 on. The official fix imports "
+    "any module that the checkpoint names. Checkpoints without a class, and LightningCLI without subclass mode, are "
+    "unchanged.",
     after=("checkpoint-class-imports",),
     around=("cli-checkpoint-of-other-class", "trusted-checkpoint-cli"),
 )

@@ -31,9 +31,9 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/test_cli.py::test_lightning_cli_save_config_seed_everything",),
     ),
     impact=Impact(
-        "With --seed_everything=true the seed is drawn at random, and config.yaml says true: the run cannot be "
-        "repeated.",
+        "With --seed_everything=true LightningCLI draws a random seed, but saves `true` in config.yaml: the run "
+        "cannot be repeated.",
         ("config.yaml has seed_everything: true",),
     ),
-    note="A seed that was given is saved as before.",
+    note="A given seed is saved as without the patch.",
 )

@@ -29,8 +29,8 @@ PATCH = Patch(
         tests=("tests/tests_fabric/test_connector.py::test_precision_from_environment",),
     ),
     impact=Impact(
-        "A script started with `lightning run model --precision=...` fails at Fabric(), although it gives no "
-        "precision itself.",
+        "A script started with `lightning run model --precision=...` fails at Fabric(), although it sets no precision "
+        "itself.",
         ("Your code has `Fabric(precision=None, ...)` but it conflicts with the value",),
         error="ValueError: Your code has `Fabric(precision=None, ...)` but it conflicts with the value "
         "`--precision=...` set through the CLI.",

@@ -65,13 +65,13 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(15912,), fixed_in="1.9.0"),
     impact=Impact(
-        "With torch 2.0 and later, LightningCLI takes no learning rate scheduler: it exits with status 2.",
+        "With torch 2.0 and later, LightningCLI accepts no learning rate scheduler: it exits with status 2.",
         (
             'Parser key "lr_scheduler":',
             "Could not generate a config for",
             "--lr_scheduler is not accepted by LightningCLI",
         ),
     ),
-    note="On 1.6 --lr_scheduler takes the name of a class and no path, with torch 1.13 too; "
-    "--lr_scheduler.class_path takes one.",
+    note="On 1.6, --lr_scheduler accepts the name of a class but no path, with torch 1.13, too; pass a path as "
+    "--lr_scheduler.class_path.",
 )

@@ -48,8 +48,8 @@ PATCH = Patch(
     targets=(Target("pytorch.cli:LightningCLI._parse_ckpt_path", _parse_ckpt_path),),
     upstream=Upstream(issues=(20310,)),
     impact=Impact(
-        "LightningCLI with --ckpt_path fails on a checkpoint that holds objects of your own classes, be they no "
-        "hyperparameters of the model: it looks for those with weights_only=True.",
+        "LightningCLI with --ckpt_path fails on a checkpoint that contains objects of custom classes, even if they "
+        "are not hyperparameters of the model, because it reads the file with weights_only=True.",
         ("Weights only load failed", "Unsupported global"),
         error="_pickle.UnpicklingError: Weights only load failed.",
     ),
@@ -57,10 +57,9 @@ PATCH = Patch(
         Need("torch.serialization:get_unsafe_globals_in_checkpoint"),
         Need("torch.serialization:safe_globals"),
     ),
-    note="Does nothing until the script says lightning_patches.trust_checkpoints(directory): loading objects runs "
-    "code that the file names. The read that fails came with what #20310 asked for. Equivalent to the same "
-    "program after torch.serialization.add_safe_globals with the classes that the file has. Who could rely on "
-    "the old behaviour: nobody: without the call in the script every file is read, or refused, as before.",
+    note="The patch does nothing until the script calls lightning_patches.trust_checkpoints(directory), because "
+    "loading objects runs code that the file names. The failing read was added for issue 20310. Without the patch, "
+    "call torch.serialization.add_safe_globals with the classes in the file.",
     after=("cli-checkpoint-of-subclass",),
     around=("cli-checkpoint-of-other-class",),
 )

@@ -24,10 +24,10 @@ PATCH = Patch(
         tests=(f"{_TESTS}::test_batch_sampler_shuffle_setting",),
     ),
     impact=Impact(
-        "Under DDP a DataLoader whose batch sampler draws from a RandomSampler gives its items in order in "
-        "validation and test: with limit_val_batches always the first ones.",
+        "Under DDP, a DataLoader whose batch sampler uses a RandomSampler yields its items in order in validation and "
+        "test. With limit_val_batches, these are always the first items.",
         ("random batch sampler is not shuffled in validation under DDP",),
     ),
-    note="With it, and as in the later releases, Lightning warns that a validation loader shuffles, and which items "
-    "a limited validation sees under DDP is random, as the loader asks and as it is on one device.",
+    note="As in later releases, Lightning then warns that a validation loader shuffles, and a limited validation "
+    "under DDP sees random items, as it does on one device.",
 )

@@ -29,11 +29,11 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/utilities/test_combined_loader.py::test_combined_loader_can_be_pickled",),
     ),
     impact=Impact(
-        "copy.deepcopy() or pickle of the LightningModule, the Trainer or a CombinedLoader during an epoch, as "
-        "in a callback that keeps an average of the weights, ends in an error.",
+        "copy.deepcopy() or pickle of the LightningModule, the Trainer or a CombinedLoader fails during an epoch, for "
+        "example in a callback that keeps an average of the weights.",
         ("NotImplementedError: ('{} cannot be pickled', '_SingleProcessDataLoaderIter')",),
         error="NotImplementedError: ('{} cannot be pickled', '_SingleProcessDataLoaderIter')",
     ),
-    note="The copy of a LightningModule holds a copy of its Trainer, as everywhere in 2.0.0; from 2.0.1 on it does "
+    note="The copy of a LightningModule includes a copy of its Trainer, as everywhere in 2.0.0. From 2.0.1 on it does "
     "not.",
 )

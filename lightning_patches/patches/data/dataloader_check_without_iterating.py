@@ -20,17 +20,19 @@ def _check_dataloader_iterable(original: Callable[..., None], namespace: str) ->
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("order of data", "shuffled data, and what else is random, as an iterator less is made"),
+    changes_results=Effect(
+        "order of data", "shuffled data and other random values, because one iterator less is created"
+    ),
     affected=(">=2.0.0,<2.0.8",),
     targets=(
         Target("pytorch.trainer.connectors.data_connector:_check_dataloader_iterable", _check_dataloader_iterable),
     ),
     upstream=Upstream(pull_requests=(18415,), commit="", fixed_in="2.0.8"),
     impact=Impact(
-        "Before every run, Lightning makes an iterator of each DataLoader and throws it away: worker processes "
-        "start twice, a stream loses what they had loaded, and the random state moves on.",
+        "Before each run, Lightning creates an iterator of each DataLoader and discards it: worker processes start "
+        "twice, a stream loses the items that they loaded, and the random state advances.",
         ("dataloader workers are started twice", "iter called twice on the dataloader"),
     ),
-    note="The iterator that is no longer made drew random numbers: a shuffled epoch comes in the order of the fixed "
+    note="The discarded iterator drew random numbers. Without it, a shuffled epoch has the order of the fixed "
     "releases.",
 )

@@ -27,13 +27,13 @@ PATCH = Patch(
     targets=(Target("pytorch.loops.fetchers:_DataFetcher.reset", _reset),),
     upstream=Upstream(issues=(19373,)),
     impact=Impact(
-        "Whatever goes wrong while the training DataLoader is started (workers, pickling, sampler) is replaced "
-        "by a misleading second error, and the Trainer's own clean-up is cut off.",
+        "Any error while the training DataLoader starts (workers, pickling, sampler) is replaced by a misleading "
+        "second error, and the Trainer's clean-up is interrupted.",
         ("Please call `iter(combined_loader)` first.",),
         error="RuntimeError: Please call `iter(combined_loader)` first.",
         frames=("/pytorch/loops/fetchers.py", "/pytorch/utilities/combined_loader.py"),
     ),
-    note="Equivalent to the error that the same DataLoader raises when it is iterated without a Trainer. Who could "
-    "rely on the old behaviour: Where the loaders start, and where an error was not masked before, nothing "
-    "changes. A script that catches the RuntimeError that stood in for the real one has to catch the real one.",
+    note="Loaders that start and errors that were not masked are unchanged. A script that catches the misleading "
+    "RuntimeError must catch the real error instead. To see the real error without the patch, iterate over the "
+    "DataLoader without a Trainer.",
 )

@@ -47,12 +47,12 @@ PATCH = Patch(
         tests=(f"{_TESTS}::test_distributed_sampler_without_global_seed",),
     ),
     impact=Impact(
-        "A DataLoader with shuffle=True under DDP, and no seed_everything(): each rank shuffles for itself and "
-        "takes its share of that. Some items are trained on twice in an epoch, others not at all.",
+        "With a DataLoader(shuffle=True) under DDP and without seed_everything(), each rank shuffles on its own and "
+        "takes its share of that order. Some items are trained twice in an epoch, others not at all.",
         ("DistributedSampler ranks see the same samples", "items are missing from an epoch under DDP"),
     ),
-    note="Ranks that are seeded alike are given the order of the later releases as well: it is not the same as "
-    "before, but just as random. A RandomSampler with a generator, with replacement or with num_samples is "
-    "left alone: the later releases replace that as well, and ignore what it was asked for.",
+    note="Ranks that the script seeds alike also get the order of later releases, which differs but is just as "
+    "random. A RandomSampler with a generator, with replacement or with num_samples is unchanged; later releases "
+    "replace it and ignore these options.",
     around=("sampler-order-kept",),
 )

@@ -66,22 +66,21 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(3455,)),
     impact=Impact(
-        "With DataLoader(batch_sampler=BatchSampler(...)) under DDP the batch size is lost: a loader that "
-        "train_dataloader makes trains on batches of one item, and any other fails at its first batch.",
+        "With DataLoader(batch_sampler=BatchSampler(...)) under DDP, the batch size is lost: a loader from "
+        "train_dataloader trains on batches of one item, and any other loader fails at its first batch.",
         (
             "stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
             "too few items in a batch, batch size 1 under DDP with a batch_sampler",
         ),
         error="TypeError: stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
-        would_tell="the length of a batch in `training_step`. It is this bug if that is one item, and the "
-        "DataLoader was made with `batch_sampler=BatchSampler(...)` of torch",
+        would_tell="the length of a batch in `training_step`. It is this bug if a batch has one item, and the "
+        "DataLoader was created with torch's `batch_sampler=BatchSampler(...)`",
     ),
-    opt_in="users who give a DataLoader torch's own BatchSampler, and train on several devices",
+    opt_in="users who pass torch's BatchSampler to a DataLoader and train on several devices",
     signs=("BatchSampler",),
-    note="Opt-in: upstream closed the report as won't fix, so no release does this, and it changes the batch size "
-    "of a run that works. Concerns torch's own BatchSampler: Lightning knows what to do with a class derived "
-    "from it. A sampler in it that is neither sequential nor random, such as a WeightedRandomSampler, is "
-    "shared out among the ranks. Equivalent to a DataLoader that is given the sampler, batch_size and "
-    "drop_last themselves.",
+    note="Opt-in because upstream closed the report as won't fix, so no release does this, and it changes the batch "
+    "size of a working run. Subclasses of BatchSampler are unchanged: Lightning supports them. A sampler in it that "
+    "is neither sequential nor random, such as a WeightedRandomSampler, is divided among the ranks. Without the "
+    "patch, pass sampler, batch_size and drop_last to the DataLoader.",
     around=("predict-own-batch-sampler",),
 )

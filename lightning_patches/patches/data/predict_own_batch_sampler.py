@@ -38,8 +38,8 @@ PATCH = Patch(
     targets=(Target("pytorch.utilities.data:_dataloader_init_kwargs_resolve_sampler", _resolve_sampler),),
     upstream=Upstream(pull_requests=(19678,), commit="438f29f07a", fixed_in="2.3.0"),
     impact=Impact(
-        "trainer.predict ends before its first batch if the DataLoader has a batch sampler of the program's own "
-        "without batch_size and drop_last, although validate and test take it.",
+        "trainer.predict fails before its first batch if the DataLoader has a custom batch sampler without batch_size "
+        "and drop_last, although validate and test accept it.",
         (
             "object has no attribute 'batch_size'",
             "Lightning can't inject a (distributed) sampler into your batch sampler",
@@ -47,6 +47,6 @@ PATCH = Patch(
         error="TypeError: Lightning can't inject a (distributed) sampler into your batch sampler, ...",
         frames=("/loops/prediction_loop.py",),
     ),
-    note="On several devices the error stays: 2.3.0 has each of them predict all of the data.",
+    note="On several devices the error stays, because in 2.3.0 each device predicts all of the data.",
     after=("plain-batch-sampler",),
 )

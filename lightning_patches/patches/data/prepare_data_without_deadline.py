@@ -112,18 +112,16 @@ PATCH = Patch(
         error="[Rank ...] Watchdog caught collective operation timeout: WorkNCCL(...) ran for ... milliseconds before "
         "timing out.",
         frames=(" in prepare_data", "rank_zero_first", "_InfiniteBarrier"),
-        would_tell="which rank was missing, and what it was doing: run it again with "
-        "LIGHTNING_PATCHES_HANG_TIMEOUT=300. It is this bug only if that rank was in prepare_data or in "
-        "a rank_zero_first block",
+        would_tell="which rank was missing, and its stack: run again with LIGHTNING_PATCHES_HANG_TIMEOUT=300. It is "
+        "this bug only if that rank was in prepare_data or in a rank_zero_first block",
     ),
-    opt_in="users who download or prepare data for longer than the process group's timeout",
+    opt_in="users whose download or data preparation takes longer than the process group's timeout",
     signs=(
         "prepare_data",
         "rank_zero_first",
     ),
-    note="Opt-in: the ranks wait through a gloo group, which needs host names that the nodes can reach each other "
-    "by, and a rank that never comes back is waited for without end. Before 2.2.0, prepare_data ran before "
-    "there was a process group; where one of Lightning's strategies makes the group, it now runs after that, "
-    "as from 2.2.0 on. Goes further than the official fix: where torch has no process group (XLA), "
-    "rank_zero_first waits in Fabric's own barrier, which the official fix drops there.",
+    note="Opt-in because the ranks wait through a gloo group, which needs host names that the nodes can resolve, and "
+    "the wait for a rank that never arrives has no limit. Before 2.2.0, prepare_data ran before the process group was "
+    "created; if one of Lightning's strategies creates the group, it now runs after that, as from 2.2.0 on. If torch "
+    "has no process group (XLA), rank_zero_first waits in Fabric's barrier, which the official fix removes there.",
 )

@@ -28,20 +28,20 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
-    changes_results=Effect("order of data", "with several devices and a sampler of one's own"),
+    changes_results=Effect("order of data", "with several devices and a custom sampler"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.trainer.connectors.data_connector:_get_distributed_sampler", _get_distributed_sampler),),
     upstream=Upstream(issues=(21447,)),
     impact=Impact(
-        "With several devices, training data comes in a shuffled order, although the DataLoader has a sampler of its "
-        "own, as one for a curriculum.",
+        "With several devices, training data comes in a shuffled order although the DataLoader has a custom sampler, "
+        "for example for a curriculum.",
         ("order of my sampler is lost under DDP", "curriculum sampler is shuffled with several GPUs"),
     ),
-    opt_in="users who train on several devices with a sampler of their own, whose order matters",
+    opt_in="users who train on several devices with a custom sampler whose order matters",
     after=("distributed-sampler-without-seed",),
-    note="Opt-in, as another order gives other results. Rank 0 of 2 gets the first sample, the third and so on: "
-    "all ranks together go through the data in the order of the sampler. All ranks have to get the same order from it, "
-    "as without this patch: one that draws at random needs a seed of its own. Samplers of torch's are left alone, "
-    "as are their subclasses from 2.0.3 on, and those within a batch sampler: Lightning leaves them out. "
-    "Equivalent to use_distributed_sampler=False, and a sampler that divides the samples among the ranks.",
+    note="Opt-in because another order gives other results. Rank 0 of 2 gets the first sample, the third and so on, "
+    "so that all ranks together follow the order of the sampler. The sampler must give all ranks the same order, as "
+    "without this patch: one that draws at random needs a seed. torch's samplers are unchanged, and so are their "
+    "subclasses from 2.0.3 on, and samplers within a batch sampler, which Lightning does not shuffle. Without the "
+    "patch, set use_distributed_sampler=False and divide the samples among the ranks in the sampler.",
 )

@@ -41,7 +41,7 @@ def _target(module: str, wrapper: str, before: str = "") -> Target:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("order of data", "under DDP, with a sampler of one's own that has a set_epoch"),
+    changes_results=Effect("order of data", "under DDP, with a custom sampler that has set_epoch"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         _target("fabric.utilities.distributed", "DistributedSamplerWrapper", before="2.6.1"),
@@ -55,14 +55,12 @@ PATCH = Patch(
         tests=("tests/tests_fabric/utilities/test_distributed.py::test_distributed_sampler_wrapper_set_epoch",),
     ),
     impact=Impact(
-        "A custom sampler whose order depends on set_epoch() (bucketing, weighting, curriculum) gives the order of "
-        "epoch 0 in every epoch, as soon as there is more than one rank. In 2.6.1 to 2.6.6, in predict only.",
+        "With more than one rank, a custom sampler whose order depends on set_epoch() (bucketing, weighting, "
+        "curriculum) gives the order of epoch 0 in every epoch. In 2.6.1 to 2.6.6 this happens only in predict.",
         ("set_epoch is not called on a custom sampler", "same order of data in every epoch under DDP"),
     ),
     opt_in="users who train on several devices with a sampler whose set_epoch(epoch) the script does not call",
     signs=("set_epoch",),
-    note="A sampler without set_epoch, or with one that wants more than the epoch, is left alone. Goes further than "
-    "the official fix: the official fix (2.6.1) leaves out the wrapper that predict uses. On one device the "
-    "sampler is told the epoch in predict as well, in every release. Equivalent to the same sampler on one "
-    "device.",
+    note="Samplers without set_epoch, or whose set_epoch needs other arguments, are unchanged. The patch also calls "
+    "set_epoch in predict, on one device, too; the official fix (2.6.1) omits the wrapper that predict uses.",
 )

@@ -27,13 +27,12 @@ PATCH = Patch(
     targets=(Target(_SETUP_DATA, _setup_data),),
     upstream=Upstream(issues=(20550,), pull_requests=(21765, 21770)),
     impact=Impact(
-        "Where configure_optimizers reads trainer.estimated_stepping_batches, a resumed training does not give a "
-        "stateful DataLoader its state back: it starts over with data that was trained on already.",
+        "If configure_optimizers reads trainer.estimated_stepping_batches, a resumed training does not restore the "
+        "state of a stateful DataLoader: it starts over with data that was already used.",
         ("load_state_dict of a stateful dataloader is not called on resume",),
     ),
-    note="Equivalent to the same training whose configure_optimizers does not read estimated_stepping_batches. Who "
-    "could rely on the old behaviour: a run that gets its state back already, or is not resumed, is as before. "
-    "A script that gives the loader its state before the fit, to make up for the bug, is overruled by the "
-    "state in the checkpoint.",
+    note="Runs that restore the state already, or are not resumed, are unchanged. If a script sets the loader's state "
+    "before fit to work around the bug, the state in the checkpoint takes precedence. Without the patch, don't read "
+    "estimated_stepping_batches in configure_optimizers.",
     after=("interval-without-validation",),
 )

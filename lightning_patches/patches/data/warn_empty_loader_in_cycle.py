@@ -16,8 +16,8 @@ def _next(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
             if not all(self._consumed):
                 notices.warn_once(
                     "empty-loader-in-cycle",
-                    "CombinedLoader(mode='max_size_cycle') has ended although some of its loaders have batches left: "
-                    f"one of these gives no batch when it begins anew: {_names(self)}. Leave it out, or take "
+                    "CombinedLoader(mode='max_size_cycle') stopped although some of its loaders have batches left, "
+                    f"because one of these loaders is empty when it starts again: {_names(self)}. Remove it, or use "
                     "mode='max_size'.",
                 )
             raise
@@ -37,7 +37,7 @@ PATCH = Patch(
     targets=(Target("pytorch.utilities.combined_loader:_MaxSizeCycle.__next__", _next),),
     upstream=Upstream(issues=(21893,)),
     impact=Impact(
-        "A CombinedLoader in mode max_size_cycle ends at once, and without a word, if one of its loaders is empty: "
+        "A CombinedLoader in mode max_size_cycle stops at once if one of its loaders is empty, without a warning: "
         "nothing is trained.",
         (
             "fit trains nothing with CombinedLoader max_size_cycle",
@@ -48,12 +48,11 @@ PATCH = Patch(
             Consequence(
                 ("conditioned on metric ... which is not available. ... of the following: ``",),
                 "Total length of .{1,30} across ranks is zero",
-                "a DataLoader was empty, and nothing at all was logged",
+                "a DataLoader was empty, and nothing was logged",
             ),
         ),
     ),
     added="0.2.0",
     after=("init-module-data",),
-    note="This patch mends nothing: it warns, once. Equivalent to the same without the empty loader. Nothing but "
-    "the warning is new.",
+    note="This patch fixes nothing: it warns once. Nothing else changes. Remove the empty loader.",
 )

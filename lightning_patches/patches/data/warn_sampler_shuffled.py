@@ -20,9 +20,9 @@ def _get_distributed_sampler(original: Callable[..., Any], namespace: str) -> Ca
             opt_in = "set LIGHTNING_PATCHES=default,sampler-order-kept, or " if isinstance(made, divides) else ""
             notices.warn_once(
                 "sampler-shuffled",
-                f"The samples that {type(own).__name__} chooses are shuffled: so Lightning divides them among the "
-                f"ranks. To keep its order, {opt_in}use Trainer(use_distributed_sampler=False) and a sampler that "
-                "divides them itself.",
+                f"The samples that {type(own).__name__} chooses are shuffled, because Lightning divides them "
+                f"among the ranks. To keep its order, {opt_in}use Trainer(use_distributed_sampler=False) and a sampler "
+                "that divides them itself.",
             )
         return made
 
@@ -43,13 +43,13 @@ PATCH = Patch(
     targets=(Target("pytorch.trainer.connectors.data_connector:_get_distributed_sampler", _get_distributed_sampler),),
     upstream=Upstream(issues=(21447,)),
     impact=Impact(
-        "With several devices, training data comes in a shuffled order, although the DataLoader has a sampler of its "
-        "own, as one for a curriculum.",
+        "With several devices, training data comes in a shuffled order although the DataLoader has a custom sampler, "
+        "for example for a curriculum.",
         ("custom sampler order is ignored under DDP", "DistributedSamplerWrapper shuffles my sampler"),
     ),
     added="0.2.0",
     after=("sampler-order-kept",),
-    note="This patch mends nothing: it warns, once, also where the order of the sampler is a random one. "
-    "The opt-in sampler-order-kept mends it, but not for a subclass of torch's SequentialSampler or RandomSampler, and "
-    "not within a batch sampler. Nothing but the warning is new.",
+    note="This patch fixes nothing: it warns once, even if the order of the sampler is random. Nothing else changes. "
+    "The opt-in patch sampler-order-kept fixes the bug, but not for subclasses of torch's SequentialSampler or "
+    "RandomSampler, and not within a batch sampler.",
 )

@@ -54,7 +54,7 @@ def _announce() -> None:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "random ones in the workers of a DataLoader"),
+    changes_results=Effect("numbers", "random values in the workers of a DataLoader"),
     affected=(">=2.4.0,<2.6.1",),
     targets=(
         Target("fabric.utilities.seed:_generate_seed_sequence", _generate_seed_sequence),
@@ -69,11 +69,10 @@ PATCH = Patch(
         others=((20369, "2.5.0"),),
     ),
     impact=Impact(
-        "After seed_everything(seed, workers=True), random augmentation in DataLoader workers that uses torch is "
-        "the same in every epoch and for every seed; in 2.4.0 the augmentation that uses NumPy, too.",
+        "After seed_everything(seed, workers=True), random augmentation in DataLoader workers that uses torch is the "
+        "same in every epoch and for every seed; in 2.4.0 augmentation that uses NumPy, too.",
         ("same random augmentations in every epoch", "torch.rand in a worker does not depend on the seed"),
     ),
     note="Random numbers in the workers differ from earlier runs of the same release: torch's and Python's become "
-    "those of 2.6.1. NumPy's change in 2.4.0 only, which takes them from the same sequence; they vary as they "
-    "should, but are not those of 2.6.1.",
+    "those of 2.6.1. NumPy's change only in 2.4.0: they vary as they should, but are not those of 2.6.1.",
 )

@@ -41,9 +41,8 @@ PATCH = Patch(
         merged=True,
     ),
     impact=Impact(
-        "With persistent workers, a worker that dies while it is being stopped makes fit() or predict() fail at "
-        "the end of a run that went well: later teardown hooks are not called, and the program's exit status "
-        "says that it failed.",
+        "With persistent workers, a worker that dies while it is being stopped makes fit() or predict() fail at the "
+        "end of a successful run: later teardown hooks are not called, and the exit status reports a failure.",
         (
             "in _shutdown_workers_and_reset_iterator",
             "Please call `iter(combined_loader)` first.",
@@ -51,9 +50,8 @@ PATCH = Patch(
         error="RuntimeError: Please call `iter(combined_loader)` first.",
         frames=("_shutdown_workers_and_reset_iterator",),
     ),
-    note="The official fix is merged, but in no release. It deletes the iterator and counts on nobody else holding "
-    "it; here the workers are stopped at once, as before, and a warning reports the error. Equivalent to the "
-    "same training in a loop without Lightning, where torch lets the error pass. Who could rely on the old "
-    "behaviour: Training whose workers end cleanly is as before. A script that takes the error at the end for "
-    "a sign that a worker died gets a warning in its place, and the exit status of a run that succeeded.",
+    note="The official fix is merged, but not released. It deletes the iterator and assumes that nothing else holds "
+    "it; this patch stops the workers at once, and a warning reports the error. Training whose workers stop cleanly "
+    "is unchanged. A script that detects dead workers by the error at the end gets a warning instead, and the exit "
+    "status of a successful run.",
 )

@@ -130,7 +130,7 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(20276,)),
     impact=Impact(
-        "A model loaded with accelerate's device_map, in 8 or 4 bits or under PEFT, trains on one GPU and dies on "
+        "A model loaded with accelerate's device_map, in 8 or 4 bits or under PEFT, trains on one GPU and fails on "
         "the others: hooks keep moving its inputs to the GPU where it was loaded.",
         (
             "Expected all tensors to be on the same device, but found at least two devices, cuda:1 and cuda:0",
@@ -140,14 +140,14 @@ PATCH = Patch(
         error="RuntimeError: Expected all tensors to be on the same device, but found at least two devices, "
         "cuda:1 and cuda:0!",
         frames=("accelerate/hooks.py", "bitsandbytes/"),
-        would_tell="a frame of accelerate's hooks or of bitsandbytes in the traceback. Without one, some tensor was "
-        "not moved to the model's device by the script",
+        would_tell="a frame of accelerate's hooks or of bitsandbytes in the traceback. Without one, the script has "
+        "not moved a tensor to the model's device",
     ),
-    note="A model that accelerate spread over several devices is gathered on that of the rank, as Lightning always "
-    "did, and now it runs. One that it offloaded cannot be moved, and ends in the error that it always ended "
-    "in. A model with accelerate's hooks cannot be pickled for ddp_spawn; make it in configure_model. "
-    "Equivalent to accelerate.hooks.remove_hook_from_module(model, recurse=True) before the Trainer or Fabric, "
-    "or device_map={'': local_rank}. Who could rely on the old behaviour: Training on the device where "
-    "accelerate put the model, and a spread or offloaded model that is not moved: both are left alone.",
+    note="A model that accelerate spread over several devices is moved to the device of the rank, as Lightning always "
+    "did, and now runs. A model that accelerate offloaded cannot be moved and raises the same error as without the "
+    "patch. A model with accelerate's hooks cannot be pickled for ddp_spawn; create it in configure_model. Without "
+    "the patch, call accelerate.hooks.remove_hook_from_module(model, recurse=True) before the Trainer or Fabric, or "
+    "pass device_map={'': local_rank}. Training on the device where accelerate put the model is unchanged, and so are "
+    "spread or offloaded models that are not moved.",
     around=("fsdp-metrics-device",),
 )

@@ -30,8 +30,8 @@ PATCH = Patch(
         tests=("tests/tests_fabric/utilities/test_seed.py::test_collect_rng_states_if_cuda_init_fails",),
     ),
     impact=Impact(
-        "On a machine whose CUDA driver is too old or broken, training with accelerator='cpu' fails before the "
-        "sanity check: the random state of the GPUs is asked for.",
+        "On a machine whose CUDA driver is too old or broken, training with accelerator='cpu' fails before the sanity "
+        "check, because Lightning reads the random state of the GPUs.",
         ("RuntimeError: The NVIDIA driver on your system is too old",),
         error="RuntimeError: The NVIDIA driver on your system is too old (found version ...).",
     ),

@@ -37,11 +37,11 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/strategies/test_deepspeed.py",),
     ),
     impact=Impact(
-        "While the process group is made, every rank's current device is GPU 0: each opens a context there, which "
-        "takes a few hundred MB of its memory per rank, and NCCL may take GPU 0 for the rank's own.",
+        "While the process group is created, the current device of every rank is GPU 0: each rank opens a context "
+        "there, which takes a few hundred MB of its memory, and NCCL may use GPU 0 instead of the rank's GPU.",
         ("every rank has a process on GPU 0", "out of memory on GPU 0 only", "Duplicate GPU detected"),
     ),
-    opt_in="users who train on several GPUs of a node, and lack memory on the first of them",
-    note="Opt-in: code of your own that counts on GPU 0 being the current device at start-up sees another one.",
+    opt_in="users who train on several GPUs of a node and run out of memory on the first one",
+    note="Opt-in because code that expects GPU 0 as the current device at start-up sees another one.",
     around=("process-group-device-id",),
 )

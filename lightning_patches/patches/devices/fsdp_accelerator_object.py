@@ -35,7 +35,7 @@ PATCH = Patch(
         fixed_in="2.5.3",
     ),
     impact=Impact(
-        "Trainer(accelerator=CUDAAccelerator(), strategy='fsdp') is refused, though it is a GPU accelerator.",
+        "Trainer(accelerator=CUDAAccelerator(), strategy='fsdp') is refused, although it is a GPU accelerator.",
         (
             "The strategy `fsdp` requires a GPU accelerator, but got: <",
             "You selected strategy to be `fsdp`, but GPU accelerator is not used.",

@@ -29,7 +29,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    changes_results=Effect("how it ends", "under FSDP, where a metric is given tensors of the CPU"),
+    changes_results=Effect("how it ends", "under FSDP, updating a metric with CPU tensors raises an error"),
     affected=(">=2.0.0,<2.1.2",),
     targets=(
         Target("pytorch.strategies.fsdp:FSDPStrategy._setup_model", _wrap),
@@ -42,13 +42,13 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/strategies/test_fsdp.py::test_fsdp_modules_without_parameters",),
     ),
     impact=Impact(
-        "Under FSDP, metrics of torchmetrics that are parts of the model stay on the CPU: the first update with "
-        "tensors of the GPU ends the training.",
+        "Under FSDP, torchmetrics metrics that are attributes of the model stay on the CPU: the first update with GPU "
+        "tensors ends the training.",
         ("Encountered different devices in metric calculation", "torchmetrics stay on the CPU with FSDP"),
         error="RuntimeError: Encountered different devices in metric calculation ...",
     ),
     after=("align-devices",),
-    opt_in="users who have metrics of torchmetrics in a model under FSDP, on releases below 2.1.2",
-    note="Opt-in, since a program that gives its metrics tensors of the CPU, as update(x.cpu()), works as it is, and "
-    "would end in the same error. Equivalent to metric.to(self.device) in on_fit_start.",
+    opt_in="users with torchmetrics metrics in a model under FSDP, on releases below 2.1.2",
+    note="Opt-in because a program that updates its metrics with CPU tensors, such as update(x.cpu()), works without "
+    "the patch and would fail with it. Without the patch, call metric.to(self.device) in on_fit_start.",
 )

@@ -211,9 +211,9 @@ def _start(loader: Any) -> Iterator[Any]:
     name = _blocks.names[-1]
     notices.warn_once(
         "init-module-data",
-        f"A DataLoader was started inside of `{name}()`. That block is for creating the model: while it is open, every"
-        " tensor is created on the accelerator, those of the data too, and worker processes cannot use data that is"
-        " there. Create datasets, samplers and loaders, and fit, validate, test, predict or iterate, after the block.",
+        f"A DataLoader was started inside `{name}()`. Inside this block, which is for creating the model, every"
+        " tensor is created on the accelerator, including those of the data, and worker processes cannot use such"
+        " data. Create datasets, samplers and loaders, and fit, validate, test, predict or iterate, after the block.",
         stacklevel=5,
     )
     index_source = "sampler" if loader.batch_sampler is None else "batch_sampler"
@@ -308,20 +308,17 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(19373,)),
     impact=Impact(
-        "A script that makes its data, or calls fit, inside `with trainer.init_module():` fails on a GPU in "
-        "torch's samplers, at the first batch or before it.",
+        "A script that creates its data, or calls fit, inside `with trainer.init_module():` fails on a GPU in torch's "
+        "samplers, at the first batch or before it.",
         ("Expected a 'cuda' device type for generator but found 'cpu'",),
         error="RuntimeError: Expected a 'cuda' device type for generator but found 'cpu'",
         frames=("torch/utils/_device.py",),
-        would_tell="whether data was made, or `fit` called, inside of `trainer.init_module()`",
+        would_tell="if the script creates data or calls `fit` inside `trainer.init_module()`",
     ),
-    note="Tensors that the script creates inside the block are on the GPU, as the block promises, and forked "
-    "workers cannot use those: with num_workers > 0 the dataset must not hold tensors made in there (CUDA's "
-    "own error says so). A user's own sampler that draws without a generator draws from the GPU's random "
-    "numbers inside the block; torch's own samplers draw from the CPU's, even where stock works with the GPU's "
-    "(SubsetRandomSampler). None of this matters when the data is made after the block, as a warning says. "
-    "Equivalent to the same script with its data made, and fit called, after the block. Who could rely on the "
-    "old behaviour: Data that works inside the block, thanks to a generator on the GPU or a custom sampler, "
-    "and blocks that are used as decorators or entered twice are as before. Only a SubsetRandomSampler without "
-    "a generator draws other random numbers, the CPU's.",
+    note="Tensors that the script creates inside the block are on the GPU, and forked workers cannot use those: with "
+    "num_workers > 0 the dataset must not contain such tensors (CUDA's error says so). A custom sampler without a "
+    "generator uses the GPU's random numbers inside the block. torch's samplers use the CPU's; for a "
+    "SubsetRandomSampler without a generator, which works without the patch, these are other numbers. One warning "
+    "recommends creating the data after the block, which also works without the patch. Data with a generator on the "
+    "GPU, and blocks that are used as decorators or entered twice, are unchanged.",
 )

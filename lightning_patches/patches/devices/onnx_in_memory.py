@@ -33,7 +33,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
-    changes_results=Effect("files", "the model is in the buffer, and no longer in a file with the buffer's name"),
+    changes_results=Effect("files", "the model is in the buffer, and not in a file with the buffer's name"),
     affected=(">=2.3.0,<2.5.0",),
     targets=(Target("pytorch.core.module:LightningModule.to_onnx", _to_onnx),),
     upstream=Upstream(
@@ -43,9 +43,9 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/models/test_onnx.py::test_model_saves_with_input_sample",),
     ),
     impact=Impact(
-        "to_onnx(io.BytesIO()) leaves the buffer empty, and writes a file that is called <_io.BytesIO object at "
-        "0x...>, and nothing says so.",
+        "to_onnx(io.BytesIO()) leaves the buffer empty and writes a file named <_io.BytesIO object at 0x...>, without "
+        "a warning.",
         ("to_onnx leaves the BytesIO empty", "a file called <_io.BytesIO object at 0x...>"),
     ),
-    note="Who could rely on the file with that name: nobody, as the name is another one each time.",
+    note="No program can rely on that file, since its name differs each time.",
 )

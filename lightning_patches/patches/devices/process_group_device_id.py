@@ -51,20 +51,20 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "NCCL guesses which GPU a rank uses. Where ranks and GPUs are not numbered alike, a barrier can hang; "
-        "torch 2.8 warns about it at each start.",
+        "NCCL guesses which GPU a rank uses. If ranks and GPUs are not numbered alike, a barrier can hang; torch 2.8 "
+        "warns about it at each start.",
         (
             "barrier(): using the device under current context",
             "devices used by this process are currently unknown",
             "hangs in barrier",
         ),
         frames=(" in barrier",),
-        would_tell="which rank was missing, and what it was doing: run it again with "
-        "LIGHTNING_PATCHES_HANG_TIMEOUT=300. Without a hang the warning means nothing",
+        would_tell="which rank was missing, and its stack: run again with LIGHTNING_PATCHES_HANG_TIMEOUT=300. Without "
+        "a hang you can ignore the warning",
     ),
-    opt_in="users who train with NCCL, and have GPUs in another order than ranks or see torch's warning",
+    opt_in="users who train with NCCL and number GPUs differently from ranks, or see torch's warning",
     needs=(Need("torch.distributed:init_process_group", "device_id"),),
-    note="Opt-in: with a device id torch sets up the NCCL communicator at once rather than in the first collective, "
-    "which takes GPU memory and time at another moment, and fails earlier where it fails. Needs torch 2.3. "
-    "DeepSpeed and XLA, which create the group themselves, are left alone.",
+    note="Opt-in because with a device id torch creates the NCCL communicator at once instead of in the first "
+    "collective, which takes GPU memory and time earlier, and fails earlier if it fails. Needs torch 2.3. DeepSpeed "
+    "and XLA, which create the group themselves, are unchanged.",
 )

@@ -43,9 +43,9 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(21256,)),
     impact=Impact(
-        "With torch 2.9 and later, on a card of the Ampere generation or newer, Trainer, Fabric and ThroughputMonitor "
-        "fail where TF32 was chosen by torch's newer setting, torch.backends.cuda.matmul.fp32_precision; with any "
-        "torch, where the driver does not tell what the card is.",
+        "With torch 2.9 and later, on an Ampere GPU or newer, Trainer, Fabric and ThroughputMonitor fail if TF32 was "
+        "set with torch's newer setting, torch.backends.cuda.matmul.fp32_precision. With any torch, they also fail if "
+        "the driver does not report the GPU's generation.",
         (
             "PyTorch is checking the matmul precision without a specific backend name",
             "mix of the legacy and new APIs to set the matmul precision",
@@ -53,8 +53,7 @@ PATCH = Patch(
         ),
         error="RuntimeError: PyTorch is checking the matmul precision without a specific backend name",
     ),
-    note="Equivalent to TF32 chosen by torch's older setting, torch.set_float32_matmul_precision. Who could rely on "
-    "the old behaviour: nobody: what Lightning asks torch for decides on nothing but a line of advice and a "
-    "figure of ThroughputMonitor. The advice is given as before, to those who have chosen nothing. A device "
-    "that cannot be used fails in the next line.",
+    note="Lightning uses the setting only for a line of advice and a figure of ThroughputMonitor. The advice is still "
+    "printed if you have set nothing. A device that cannot be used fails in the next line. Without the patch, use "
+    "torch's older setting, torch.set_float32_matmul_precision.",
 )

@@ -27,9 +27,9 @@ PATCH = Patch(
     targets=(Target("pytorch.core.module:LightningModule.to_torchscript", _to_torchscript),),
     upstream=Upstream(pull_requests=(20873,), fixed_in="2.5.2"),
     impact=Impact(
-        "to_torchscript(method='trace', check_inputs=...) of a model on a GPU ends in an error, as it moves "
-        "example_inputs there and leaves check_inputs on the CPU.",
+        "to_torchscript(method='trace', check_inputs=...) of a model on a GPU fails, because it moves example_inputs "
+        "to the GPU and leaves check_inputs on the CPU.",
         ("to_torchscript leaves check_inputs on the CPU",),
     ),
-    note="The transfer hooks of a program, which 2.5.2 calls for check_inputs as well, are not called for them.",
+    note="The transfer hooks of the model are not called for check_inputs, unlike in 2.5.2.",
 )

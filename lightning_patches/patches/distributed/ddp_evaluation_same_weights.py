@@ -49,11 +49,10 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/overrides/test_distributed.py::test_params_synced_during_nonfit",),
     ),
     impact=Impact(
-        "In Trainer.validate, test and predict under DDP each rank keeps the weights that it was initialized with. "
-        "Where they are not the same everywhere (no seed, weights loaded on rank zero only), the result is a mix "
-        "of several models. Nothing says so.",
+        "In Trainer.validate, test and predict under DDP, each rank keeps its initial weights. If these differ (no "
+        "seed, or weights loaded only on rank zero), the result is a mix of several models, without a warning.",
         ("validation results differ between ranks", "trainer.predict gives different outputs on each GPU"),
     ),
-    note="As in fit and in the later releases, ranks cannot be given different weights to evaluate on purpose. "
-    "Parameters named in _ddp_params_and_buffers_to_ignore stay as they are.",
+    note="As in fit and in later releases, ranks can no longer evaluate different weights on purpose. Parameters "
+    "named in _ddp_params_and_buffers_to_ignore are not synchronized.",
 )

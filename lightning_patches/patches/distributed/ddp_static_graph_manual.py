@@ -30,10 +30,10 @@ def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[...
             if model.__dict__.get(_BATCH) == batch and closure_loss.requires_grad:
                 notices.warn_once(
                     "ddp-static-graph-two-backwards",
-                    "DDPStrategy(static_graph=True): this training_step runs a second backward, for which torch ends "
-                    "the program now ('Your training graph has changed in this iteration'), as with Lightning 2.6. "
-                    "Releases before it got through, but never averaged the gradients: each rank trained a model of "
-                    "its own. Leave out static_graph=True. To go on without averaging: "
+                    "DDPStrategy(static_graph=True): this training_step runs a second backward, for which torch "
+                    "raises 'Your training graph has changed in this iteration', as with Lightning 2.6. Earlier "
+                    "releases raise no error, but never average the gradients: each rank trains a different model. "
+                    "Remove static_graph=True. To continue without averaging: "
                     "LIGHTNING_PATCHES=-ddp-static-graph-manual.",
                     all_ranks=True,
                 )
@@ -45,8 +45,8 @@ def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[...
             notices.report_misuse(
                 "ddp-static-graph-no-sync",
                 "DDPStrategy(static_graph=True): the first backward of manual optimization was under no_sync(). torch"
-                " does not support that with a static graph, and the ranks will not average their gradients. Leave out"
-                " static_graph=True, or no_sync().",
+                " does not support that with a static graph, and the ranks will not average their gradients. Remove"
+                " static_graph=True or no_sync().",
             )
             return
         if hasattr(self, "_pl_static_graph_delay_done"):
@@ -86,18 +86,15 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/strategies/test_ddp_integration.py::test_ddp_gradients_synced",),
     ),
     impact=Impact(
-        "With DDPStrategy(static_graph=True) and manual optimization the ranks never average their gradients: each "
-        "trains a model of its own, and nothing says so. In 2.6.0 to 2.6.6, from the second fit of a Trainer on.",
+        "With DDPStrategy(static_graph=True) and manual optimization, the ranks never average their gradients: each "
+        "trains a different model, without a warning. In 2.6.0 to 2.6.6 this happens from the second fit of a Trainer "
+        "on.",
         ("gradients differ between ranks", "weights diverge between ranks"),
     ),
-    note="torch does not support a static graph whose first backward is under no_sync(): a warning says so, and the "
-    "gradients stay as they are without this patch. Nor does it support a second backward in the same step (a "
-    "GAN): such a run, which went through without averaging before, ends with torch's error, as from 2.6.0 on; "
-    "a warning says what to do. Goes further than the official fix: the official fix (2.6.0) remembers on the "
-    "strategy that the first iteration is over. A second fit has a new DistributedDataParallel module with a "
-    "first iteration of its own, and stays unsynchronized in 2.6.0 to 2.6.6. Here it is remembered per module, "
-    "and the reductions are launched by autograd, as torch does it. Equivalent to the same training without "
-    "static_graph. Who could rely on the old behaviour: Training with two backwards in a step, such as a GAN, "
-    "ran without averaging: it changes, and ends with torch's error, as from 2.6.0 on, after a warning that "
-    "says what to do. A first backward under no_sync() stays unsynchronized, with a warning.",
+    note="torch does not support a static graph whose first backward is under no_sync(): the patch warns, and "
+    "gradients stay unsynchronized. torch also does not support a second backward in the same step, as in a GAN: such "
+    "a run finished without averaging before, and now ends with torch's error, as from 2.6.0 on, after a warning that "
+    "says what to do. The official fix (2.6.0) remembers on the strategy that the first iteration is over, so a "
+    "second fit, which has a new DistributedDataParallel module, stays unsynchronized up to 2.6.6. This patch "
+    "remembers it per module, and autograd launches the reductions. Without the patch, train without static_graph.",
 )

@@ -64,7 +64,9 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
-    changes_results=Effect("numbers", "under DDP, what is unfrozen after the start is trained with all ranks' data"),
+    changes_results=Effect(
+        "numbers", "under DDP, parameters that are unfrozen after the start are trained with the data of all ranks"
+    ),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(f"{_DDP}:DDPStrategy._setup_model", _setup_model),
@@ -72,16 +74,17 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(20340,)),
     impact=Impact(
-        "Under DDP, parameters that are unfrozen after the start, by BackboneFinetuning or by hand, are not "
-        "synchronized: each rank trains another backbone, without a word.",
+        "Under DDP, parameters that are unfrozen after the start, by BackboneFinetuning or by the script, are not "
+        "synchronized: each rank trains a different backbone, without a warning.",
         ("DDP ignores parameters that were frozen at the start", "unfrozen layers are not synchronized under DDP"),
     ),
-    opt_in="users who unfreeze parameters during a training with several devices under DDP",
+    opt_in="users who unfreeze parameters during training on several devices with DDP",
     signs=("BackboneFinetuning",),
     after=("warn-unfrozen-after-ddp",),
-    note="Opt-in: before the first batch for which parameters are unfrozen that an optimizer steps, DDP wraps the "
-    "module anew, which takes collectives. All ranks have to unfreeze the same before the same batch. From then on a "
-    "parameter that is unfrozen and takes no part in the loss needs find_unused_parameters=True. What is unfrozen "
-    "within training_step is synchronized from the next batch on. With a ddp_comm_state nothing is done. Equivalent to "
-    "parameters that are never frozen, and have a parameter group with lr=0 until they are to train.",
+    note="Opt-in because DDP wraps the module again, which runs collectives, before the first batch with newly "
+    "unfrozen parameters that an optimizer updates. All ranks must unfreeze the same parameters before the same "
+    "batch. From then on an unfrozen parameter that does not contribute to the loss requires "
+    "find_unused_parameters=True. Parameters that training_step itself unfreezes are synchronized from the next batch "
+    "on. With a ddp_comm_state the patch does nothing. Without the patch, never freeze the parameters, and give them "
+    "a parameter group with lr=0 until they are to train.",
 )

@@ -72,7 +72,7 @@ def _end_with_the_first(ranks: list[subprocess.Popen[bytes]]) -> None:
         if rank.returncode:
             notices.say(
                 f"local rank {number} (process {rank.pid}) ended with status {rank.returncode}. All other ranks on this"
-                " machine are ended, since they would wait for it: what it said above is the reason."
+                " machine are stopped, because they would wait for it. Its output above has the reason."
             )
             # They are blocked in a collective, where other signals have no effect.
             deadly = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL
@@ -98,19 +98,18 @@ PATCH = Patch(
         tests=("tests/tests_fabric/strategies/launchers/test_subprocess_script.py::test_child_process_observer",),
     ),
     impact=Impact(
-        "With strategy='ddp', a rank that dies leaves the others waiting for it, with their GPUs held, until "
-        "somebody notices or the process group's timeout of 30 minutes is over.",
+        "With strategy='ddp', when a rank dies, the others wait for it and keep their GPUs until someone stops them "
+        "or the process group's timeout of 30 minutes expires.",
         (
             "training hangs after an exception in one rank",
             "the other processes keep running after a rank has crashed",
             "zombie processes after a rank has crashed",
         ),
     ),
-    opt_in="users who train with strategy='ddp' on one node, without torchrun, SLURM or another launcher to end "
-    "what is left of a job",
-    note="Opt-in: rank zero is killed (SIGKILL, as in the fixed releases) whenever another rank ends with a status "
-    "that is not 0, also after the training: a script whose rank zero has work left then, such as an upload, "
-    "loses it to a rank that fails on its way out. Ranks that torchrun, SLURM or another launcher started are "
-    "watched by that launcher. When rank zero dies, nothing ends the others, not even in the fixed releases: "
-    "issue 8130 is open.",
+    opt_in="users who train with strategy='ddp' on one node, without torchrun, SLURM or another launcher that ends "
+    "the job",
+    note="Opt-in because rank zero is killed (SIGKILL, as in the fixed releases) whenever another rank exits with a "
+    "nonzero status, even after the training: work that rank zero does then, such as an upload, is lost. Launchers "
+    "such as torchrun and SLURM watch the ranks that they started. When rank zero dies, nothing ends the others, in "
+    "the fixed releases neither: issue 8130 is open.",
 )

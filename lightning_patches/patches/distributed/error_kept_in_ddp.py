@@ -29,10 +29,10 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/utilities/test_exceptions.py::test_augment_message",),
     ),
     impact=Impact(
-        "Under DDP, an error that was not made of one text, as KeyError(3), is replaced by a TypeError from inside of "
-        "Lightning, and what has gone wrong is further up, if anybody looks.",
+        "Under DDP, an error whose argument is not one string, such as KeyError(3), is replaced by a TypeError from "
+        "inside Lightning. The original error appears only further up in the output.",
         ("TypeError: expected string or bytes-like object",),
         error="TypeError: expected string or bytes-like object",
     ),
-    note="Where one of several arguments is the text for which Lightning has a hint, the error goes without the hint.",
+    note="If one of several arguments is the text for which Lightning has a hint, the hint is not added.",
 )

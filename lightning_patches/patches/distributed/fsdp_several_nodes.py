@@ -23,7 +23,7 @@ PATCH = Patch(
     added="0.2.0",
     group="correctness",
     changes_results=Effect(
-        "numbers", "under FSDP on several nodes, all train one model, each with its share of the data"
+        "numbers", "under FSDP on several nodes, all nodes train one model, each with its share of the data"
     ),
     affected=(">=2.0.0,<2.0.2",),
     targets=(
@@ -38,8 +38,8 @@ PATCH = Patch(
     ),
     impact=Impact(
         "With FSDP and Trainer(num_nodes=2), the strategy counts one node: world size, ranks and each rank's share of "
-        "the data are those of a single node.",
+        "the data are wrong.",
         ("FSDPStrategy.num_nodes is 1 on several nodes", "world_size is that of one node with FSDP"),
     ),
-    note="Equivalent to trainer.strategy.num_nodes = 2 before fit.",
+    note="Without the patch, set trainer.strategy.num_nodes = 2 before fit.",
 )

@@ -23,7 +23,7 @@ def _rank_command(original: Callable[..., Any], namespace: str) -> Callable[...,
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("files", "the directory in which the ranks write"),
+    changes_results=Effect("files", "the directory where the ranks write"),
     affected=(">=2.0.0,<2.0.7",),
     targets=(Target("fabric.strategies.launchers.subprocess_script:_hydra_subprocess_cmd", _rank_command),),
     upstream=Upstream(
@@ -34,15 +34,14 @@ PATCH = Patch(
     ),
     impact=Impact(
         "In a script with @hydra.main(version_base=None), Hydra's output directory is the current directory on all "
-        "ranks of DDP but the first; where Hydra changes the directory, they overwrite the configuration that it "
-        "has saved.",
+        "ranks of DDP but the first. If Hydra changes the directory, these ranks overwrite the configuration that it "
+        "saved.",
         ("train_ddp_process_1.log in the current directory", "hydra.yaml has the name train_ddp_process_1"),
     ),
-    note="In a multirun the ranks still have directories of their own, on every release: Lightning passes "
-    "--multirun on to them. Goes further than the official fix: the directory is the one that Hydra works "
-    "with. The fixed releases evaluate hydra.run.dir once more, which gives another directory where a resolver "
-    "draws its name. Who could rely on the old behaviour: With hydra.job.chdir=True, and with Hydra 1.1, all "
-    "ranks work in the same directory as before, even where a resolver draws its name. Without chdir, the log "
-    "of a rank and what it writes into HydraConfig.get().runtime.output_dir are found beside those of rank "
-    "zero. On all ranks but the first HydraConfig.get().output_subdir is None, as from 2.0.7 on.",
+    note="In a multirun each rank still has its own directory, on every release, because Lightning passes --multirun "
+    "on. The directory is the one that Hydra works with; the fixed releases evaluate hydra.run.dir again, which gives "
+    "another directory if a resolver draws its name. With hydra.job.chdir=True and with Hydra 1.1, all ranks work in "
+    "the same directory as without the patch. Without chdir, the log of a rank, and files that it writes to "
+    "HydraConfig.get().runtime.output_dir, are next to those of rank zero. On all ranks but the first "
+    "HydraConfig.get().output_subdir is None, as from 2.0.7 on.",
 )

@@ -40,19 +40,18 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "After Ctrl+C, the program goes on behind fit in the rank that was interrupted, as if training were done, "
-        "while others stay in the middle of theirs and hold their GPUs.",
+        "After Ctrl+C, the interrupted rank continues after fit as if training were complete, while other ranks stay "
+        "in their training and hold their GPUs.",
         ("Detected KeyboardInterrupt, attempting graceful shutdown", "Ctrl+C leaves processes on the GPU"),
         consequences=(
             Consequence(
                 ("(ckpt_path='best')` is set but `ModelCheckpoint` is not configured to save the best model",),
                 "attempting graceful shutdown",
-                "fit was interrupted with Ctrl+C, and the program went on behind it",
+                "fit was interrupted with Ctrl+C, and the program continued after it",
             ),
         ),
     ),
     opt_in="users who stop runs with several ranks by Ctrl+C",
     signs=("devices strategy",),
-    note="Opt-in: a program that counts on going on after Ctrl+C, to save or to test, ends instead, as it does from "
-    "2.4.0 on.",
+    note="Opt-in because a program that continues after Ctrl+C, to save or to test, exits instead, as from 2.4.0 on.",
 )

@@ -24,7 +24,7 @@ PATCH = Patch(
     targets=(Target("fabric.plugins.environments.mpi:MPIEnvironment.detect", _detect),),
     upstream=Upstream(pull_requests=(21353,), commit="8ac48431d9", fixed_in="2.6.0"),
     impact=Impact(
-        "Where mpi4py is installed without an MPI library, every Trainer() and Fabric() ends in an ImportError.",
+        "If mpi4py is installed without an MPI library, Trainer() and Fabric() raise an ImportError.",
         ("cannot import name 'MPI' from 'mpi4py'", "ImportError: libmpi.so..."),
         error="ImportError: libmpi.so.40: cannot open shared object file: No such file or directory",
     ),

@@ -185,16 +185,13 @@ PATCH = Patch(
         "without the checkpoint on preemption.",
         ("hangs after Received SIGTERM: 15", "_broadcast_sigterm_tensor"),
     ),
-    note="trainer.received_sigterm becomes true at the batch before which all ranks leave, up to a second after the "
-    "signal. A validation within fit is brought to its end first, as upstream does; after the last batch of "
-    "the training, it ends as without the signal. In validate, test and predict each rank that got the signal "
-    "leaves at its next batch. With one device nothing changes. As on stock, SIGTERM in setup, on_fit_start, "
-    "on_fit_end or teardown, where Lightning has no handler, ends the process at once, without a checkpoint; "
-    "and SLURM's requeue (SIGUSR1) by one rank alone hangs all: that rank saves within its signal handler. "
-    "Goes further than the official fix: From 2.5.2 on, upstream broadcasts in the signal handler and before "
-    "every batch. Here the handler sets a flag, which reaches rank zero through the process group's store; "
-    "upstream's broadcast before the next batch tells all ranks. Equivalent to a custom signal that a callback "
-    "all-reduces at every batch. Who could rely on the old behaviour: Training in one process is as before. "
-    "With several ranks, code that polls trainer.received_sigterm sees it when all ranks leave, up to a second "
-    "after the signal, not at once.",
+    note="trainer.received_sigterm becomes true before the batch at which all ranks stop, up to a second after the "
+    "signal. A validation within fit finishes first, as upstream does. In validate, test and predict, each rank that "
+    "got the signal stops at its next batch. With one device nothing changes. As without the patch, SIGTERM in setup, "
+    "on_fit_start, on_fit_end or teardown, where Lightning has no handler, ends the process at once without a "
+    "checkpoint. SLURM's requeue signal (SIGUSR1) to a single rank still hangs all ranks, because that rank saves "
+    "within its signal handler. From 2.5.2 on, upstream broadcasts in the signal handler and before every batch; here "
+    "the handler sets a flag that reaches rank zero through the process group's store, and upstream's broadcast "
+    "before the next batch informs all ranks. Without the patch, let a callback all-reduce a signal flag at every "
+    "batch.",
 )

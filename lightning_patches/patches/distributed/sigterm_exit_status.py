@@ -46,14 +46,12 @@ PATCH = Patch(
         merged=True,
     ),
     impact=Impact(
-        "Training ended by SIGTERM in the middle exits with status 0: schedulers, pipelines and "
-        "`train.py && next.py` take it for complete.",
+        "Training that SIGTERM interrupts exits with status 0: schedulers, pipelines and `train.py && next.py` treat "
+        "it as complete.",
         ("exit code 0 after SIGTERM", "preempted job is marked as completed"),
     ),
-    note="Goes further than the official fix: the process that started the other ranks is not killed when one of "
-    "them has exited with this status. The official fix is merged, and in no release yet. Equivalent to "
-    "sys.exit(143) where the script catches SIGTERMException. Who could rely on the old behaviour: a script "
-    "that raises SIGTERMException with a message of its own exits with the same status as before. A scheduler "
-    "that takes status 0 after SIGTERM for success sees 143; a script that wants 0 catches the exception and "
-    "calls sys.exit(0).",
+    note="When one rank exits with this status, the process that started the other ranks is not killed, unlike in the "
+    "official fix, which is merged but not released. A script that raises SIGTERMException with a message keeps its "
+    "exit status. A script that wants status 0 catches the exception and calls sys.exit(0). Without the patch, call "
+    "sys.exit(143) where the script catches SIGTERMException.",
 )

@@ -23,11 +23,11 @@ PATCH = Patch(
     targets=(Target("fabric.plugins.environments.slurm:SLURMEnvironment.main_address", _main_address),),
     upstream=Upstream(issues=(17550,), pull_requests=(17596,), fixed_in="2.1.0"),
     impact=Impact(
-        "Under SLURM the ranks meet at the first node of the whole job, whatever MASTER_ADDR says: where its name is "
-        "not that of the fast network, or where the step does not run there, they wait for each other.",
+        "Under SLURM the ranks meet at the first node of the job, whatever MASTER_ADDR says. If its name does not "
+        "belong to the fast network, or the step does not run there, the ranks wait forever.",
         ("MASTER_ADDR is ignored under SLURM", "resolve_root_node_address is replaced by hand"),
     ),
-    opt_in="users who set MASTER_ADDR in a job script of SLURM",
+    opt_in="users who set MASTER_ADDR in a SLURM job script",
     signs=("SLURM_JOB_ID MASTER_ADDR",),
-    note="Opt-in, as a MASTER_ADDR that an earlier shell has left behind would be used as well.",
+    note="Opt-in because a MASTER_ADDR that an earlier shell left in the environment would be used, too.",
 )

@@ -22,11 +22,11 @@ def _is_srun_used(original: Callable[[], bool], namespace: str) -> Callable[[], 
         reason = _not_below_srun()
         if reason:
             if by_name:
-                notices.notice_once("slurm-only-below-srun", f"{reason}: Lightning starts its ranks by itself")
+                notices.notice_once("slurm-only-below-srun", f"{reason}: Lightning starts the ranks itself")
             return False
         if not by_name and int(os.environ.get("SLURM_STEP_NUM_TASKS", "1")) > 1:
             what = f"srun has started this process as one of {os.environ['SLURM_STEP_NUM_TASKS']}"
-            notices.notice_once("slurm-only-below-srun", f"{what}: SLURM is the launcher, whatever the job is called")
+            notices.notice_once("slurm-only-below-srun", f"{what}: SLURM is the launcher, whatever the name of the job")
             return True
         return by_name
 
@@ -68,9 +68,9 @@ PATCH = Patch(
     targets=(Target("fabric.plugins.environments.slurm:_is_srun_used", _is_srun_used),),
     upstream=Upstream(issues=(20056, 20776, 15709, 6389), pull_requests=(18618,)),
     impact=Impact(
-        "In an allocation of SLURM (salloc, a notebook, a batch script whose tasks are for something else) Trainer and "
-        "Fabric raise an error about --ntasks, or wait for ranks that nobody starts. Below srun in salloc, each task "
-        "trains by itself.",
+        "In a SLURM allocation (salloc, a notebook, a batch script whose tasks are for something else) Trainer and "
+        "Fabric raise an error about --ntasks, or wait for ranks that do not exist. With srun inside salloc, each "
+        "task trains separately.",
         (
             "this variable is not supported. HINT: Use `--ntasks-per-node",
             "waits for other ranks in a SLURM allocation without srun",
@@ -80,10 +80,10 @@ PATCH = Patch(
         error="RuntimeError: You set `--ntasks=...` in your SLURM bash script, but this variable is not "
         "supported. HINT: Use `--ntasks-per-node=...` instead.",
     ),
-    opt_in="users who train in salloc, in srun --pty bash, in a notebook, or in a batch script of SLURM without srun",
+    opt_in="users who train in salloc, in srun --pty bash, in a notebook, or in a SLURM batch script without srun",
     signs=("SLURM_JOB_ID -SLURM_STEP_ID",),
-    note="Opt-in, as a batch script that forgets srun then trains with the devices of one node, a requeued job "
-    "without srun is not resumed, and tasks of srun in salloc that train each by itself become ranks. What a "
-    "task of srun starts, but for a shell at a terminal, has that task's variables, and counts as started by "
-    "srun. Equivalent to a job that is named interactive without srun, and is not with it.",
+    note="Opt-in because a batch script without srun then trains with the devices of one node, a requeued job without "
+    "srun is not resumed, and srun tasks in salloc that train separately become ranks. Processes that an srun task "
+    "starts count as started by srun, except a shell at a terminal. Without the patch, name the job interactive if "
+    "you don't use srun, and give it another name if you do.",
 )

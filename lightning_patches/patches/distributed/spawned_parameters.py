@@ -47,7 +47,7 @@ def _unshare(arguments: Any) -> None:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "each rank makes its own steps"),
+    changes_results=Effect("numbers", "each rank has its own parameters"),
     affected=(">=2.0.0,<2.0.8",),
     targets=(
         Target(f"pytorch.{_LAUNCHER}", _of_trainer),
@@ -63,9 +63,9 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "With strategy='ddp_spawn' on the CPU all ranks train the very same parameters in shared memory: each "
-        "optimizer step is made as many times as there are ranks, which race for it.",
+        "With strategy='ddp_spawn' on the CPU, all ranks train the same parameters in shared memory: each optimizer "
+        "step runs once per rank, in a race.",
         ("ddp_spawn on CPU gives other results than ddp", "loss diverges with ddp_spawn on the CPU"),
     ),
-    note="With one process nothing changes: what it trains is seen by the script that launched it, as before.",
+    note="With one process nothing changes: the script that launched it sees the trained parameters.",
 )

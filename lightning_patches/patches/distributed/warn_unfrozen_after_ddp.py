@@ -64,9 +64,9 @@ def _optimizer_step(original: Callable[..., Any], namespace: str) -> Callable[..
 def _say(names: list[str], remedy: str, when: str) -> None:
     notices.warn_once(
         "unfrozen-after-ddp",
-        f"{remedy} parameters that are to train later unfrozen when {when}, in a parameter group of their own with "
-        f"lr=0 until then: {len(names)} of them ({names[0]} is the first) were frozen when DDP wrapped the module, so "
-        "it ignores them, and each rank trains its own copy from now on.",
+        f"{len(names)} trained parameters ({names[0]} is the first) were frozen when DDP wrapped the module, so DDP "
+        f"ignores them, and each rank trains a different copy from now on. {remedy} them unfrozen when {when}, in a "
+        "separate parameter group with lr=0 until they are to train.",
         stacklevel=4,
     )
 
@@ -84,12 +84,12 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(20340,)),
     impact=Impact(
-        "Under DDP, parameters that are unfrozen after the start, by BackboneFinetuning or by hand, are not "
-        "synchronized: each rank trains another backbone, without a word.",
+        "Under DDP, parameters that are unfrozen after the start, by BackboneFinetuning or by the script, are not "
+        "synchronized: each rank trains a different backbone, without a warning.",
         ("BackboneFinetuning under DDP", "weights differ between ranks after unfreezing"),
     ),
-    note="This patch mends nothing: it warns, once, before the first batch for which it is so, and with Fabric before "
-    "the first step. The opt-in ddp-with-unfrozen mends it for the Trainer. Who could rely on the old behaviour: "
-    "nobody: nothing changes but the warning.",
+    note="This patch fixes nothing: it warns once, before the first batch that trains such parameters, and with "
+    "Fabric before the first step. Nothing else changes. The opt-in patch ddp-with-unfrozen fixes the bug for the "
+    "Trainer.",
     around=("ddp-with-unfrozen",),
 )

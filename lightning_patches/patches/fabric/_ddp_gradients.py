@@ -338,9 +338,9 @@ class GradientSync:
         notices.report_misuse(
             f"fabric-submodule-sync:uneven:{self._module_name}:{min(uneven)}",
             f"Only some ranks have gradients for parts that were called through Fabric's wrapper: {ranks}. They "
-            "stay as they are in each rank, and the ranks' weights grow apart. If each rank is to train parts of its "
-            "own, call them through `.module`. If not, make the choice within the forward of a module, set that up "
-            "with `find_unused_parameters=True`, and call it as a whole.",
+            "are not averaged, so the weights of the ranks diverge. If each rank trains different parts on purpose, "
+            "call them through `.module`. Otherwise choose the part within the forward of a module, set that module "
+            "up with `find_unused_parameters=True`, and call it as a whole.",
         )
 
     def _report_other_backward(self, numbers: list[list[int]]) -> None:

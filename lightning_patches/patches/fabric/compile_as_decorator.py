@@ -30,7 +30,7 @@ PATCH = Patch(
     targets=(Target("fabric.wrappers:_capture_compile_kwargs", _capture_compile_kwargs),),
     upstream=Upstream(pull_requests=(19627,), fixed_in="2.2.2"),
     impact=Impact(
-        "@torch.compile(...) with arguments fails after lightning, pytorch_lightning or lightning_fabric was imported.",
+        "@torch.compile(...) with arguments fails after lightning, pytorch_lightning or lightning_fabric is imported.",
         ("missing 1 required positional argument: 'model'",),
         error="TypeError: compile() missing 1 required positional argument: 'model'",
         # A traceback of the bug has no Lightning frame: the call itself fails.
@@ -38,7 +38,7 @@ PATCH = Patch(
             Consequence(
                 ("compile() missing 1 required positional argument: 'model'",),
                 r"\bcompile\(\w",
-                "with torch's own function it is a decorator, and Lightning has put another one in its place",
+                "torch's function works as a decorator, but Lightning has replaced it",
                 is_sure=True,
             ),
         ),

@@ -28,16 +28,16 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
-    changes_results=Effect("numbers", "the model computes with what was set"),
+    changes_results=Effect("numbers", "the model computes with the new value"),
     affected=(">=2.0.0,<2.1.0",),
     targets=(Target("fabric.wrappers:_FabricModule.__setattr__", _setattr, adds=True),),
     upstream=Upstream(pull_requests=(17731,), commit="377bfd2768", fixed_in="2.1.0"),
     impact=Impact(
-        "An attribute that is set on what fabric.setup() returned stays there: the model computes with the old value, "
-        "while the wrapper shows the new one.",
+        "An attribute that is set on the result of fabric.setup() stays on the wrapper: the model computes with the "
+        "old value, while the wrapper shows the new one.",
         ("setting an attribute on a Fabric module has no effect",),
     ),
-    opt_in="users who set attributes on what fabric.setup() returned, on releases below 2.1.0",
-    note="Opt-in, as programs of today compute with what the model had. What the wrapper has itself, such as training "
-    "or forward, is set on both, as from 2.2.2 on. model.module.name = ... is the way round.",
+    opt_in="users who set attributes on the result of fabric.setup(), on releases below 2.1.0",
+    note="Opt-in because existing programs compute with the model's old value. Attributes that the wrapper also has, "
+    "such as training or forward, are set on both, as from 2.2.2 on. Without the patch, set model.module.name = ...",
 )

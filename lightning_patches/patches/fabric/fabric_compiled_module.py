@@ -48,15 +48,12 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(17250,)),
     impact=Impact(
-        "With newer versions of torch, fabric.setup(torch.compile(model)) ends the program: in 2.0 and 2.1 always, "
-        "up to 2.6.1 where Fabric is asked to leave the compilation alone (_reapply_compile=False), and in the "
-        "releases after it when `.module` of the result is read.",
+        "With newer versions of torch, fabric.setup(torch.compile(model)) fails: in 2.0 and 2.1 always, up to 2.6.1 "
+        "with _reapply_compile=False, and in later releases when `.module` of the result is read.",
         ("does not support len()",),
         error="TypeError: ... does not support len()",
     ),
-    note="The cause lies in torch: since its PR 159208 the truth value of a compiled module is that of its length, "
-    "or an error if it has none (torch issue 196253). The Lightning issue is about compiling in Fabric. "
-    "Equivalent to the same module, not compiled. Who could rely on the old behaviour: a custom strategy that "
-    "turns a module into something that is not a torch.nn.Module can go on doing so; a module that is not "
-    "compiled is set up as before.",
+    note="The cause is in torch: since its PR 159208 the truth value of a compiled module depends on its length, and "
+    "is an error if it has none (torch issue 196253). Modules that are not compiled are unchanged, and so is a "
+    "strategy that returns an object that is not a torch.nn.Module. Without the patch, don't compile the module.",
 )

@@ -27,7 +27,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
-    changes_results=Effect("numbers", "a loader of a class of the program's own keeps its arguments"),
+    changes_results=Effect("numbers", "a loader of a custom class keeps its arguments"),
     affected=(">=2.0.0,<2.1.0",),
     targets=(Target("fabric.fabric:Fabric._setup_dataloader", _setup_dataloader),),
     upstream=Upstream(
@@ -37,8 +37,8 @@ PATCH = Patch(
         tests=("tests/tests_fabric/test_fabric.py::test_setup_dataloaders_raises_for_unknown_custom_args",),
     ),
     impact=Impact(
-        "On one device, too, fabric.setup_dataloaders makes another DataLoader of the same class. A class with "
-        "arguments of its own is refused, or gets the copy with their defaults, and nothing says so.",
+        "fabric.setup_dataloaders creates another DataLoader of the same class even on one device. A class with "
+        "additional arguments is refused, or the copy uses their defaults, without a warning.",
         (
             "Trying to inject custom `Sampler` into the `...` instance",
             "setup_dataloaders loses arguments of a custom DataLoader",
@@ -46,7 +46,6 @@ PATCH = Patch(
         error="lightning.fabric.utilities.exceptions.MisconfigurationException: Trying to inject custom `Sampler` "
         "into the `...` instance. ...",
     ),
-    note="Where each rank gets its share of the data, the loader is made anew, as before and in later releases. Who "
-    "could rely on the copy: a program that changes its own loader after setup_dataloaders, which from 2.1.0 on "
-    "changes what Fabric goes through.",
+    note="If each rank gets a share of the data, the loader is still created again, as in later releases. A program "
+    "that changes its loader after setup_dataloaders then changes the loader that Fabric uses, as from 2.1.0 on.",
 )

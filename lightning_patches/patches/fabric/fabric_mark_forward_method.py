@@ -50,7 +50,7 @@ def _mark_forward_method(original: None, namespace: str) -> Callable[..., None]:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="compat",
-    changes_results=Effect("numbers", "of a program that marks methods only where that can be done"),
+    changes_results=Effect("numbers", "only in programs that check for mark_forward_method"),
     affected=(">=2.0.0,<2.3.0",),
     targets=(
         Target(f"{_MODULE}.__getattr__", _getattr_marked),
@@ -70,6 +70,6 @@ PATCH = Patch(
             "object has no attribute 'mark_forward_method'",
         ),
     ),
-    note="Nothing changes for methods that are not marked, and the refusal does not say how to mark one.",
+    note="Methods that are not marked are unchanged. The error message does not mention how to mark one.",
     after=("fabric-step-methods",),
 )

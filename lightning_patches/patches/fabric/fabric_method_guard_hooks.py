@@ -43,9 +43,9 @@ PATCH = Patch(
     targets=(Target(f"{_MODULE}._wrap_method_with_module_call_tracker", _guard),),
     upstream=Upstream(pull_requests=(21945,)),
     impact=Impact(
-        "After a method call on a model that Fabric has set up was refused, or failed by itself, each module "
-        "of the model keeps a forward hook, one more with every such call: the model can no longer be pickled, "
-        "and gets slower. A method that was kept in a variable is refused ever after.",
+        "After Fabric refuses a method call on a model, or the method fails, each module of the model keeps one more "
+        "forward hook: the model can no longer be pickled and gets slower. A method that was stored in a variable is "
+        "refused from then on.",
         (
             "Can't get local object '_FabricModule._wrap_method_with_module_call_tracker.<locals>.hook'",
             "Can't pickle local object '_FabricModule._wrap_method_with_module_call_tracker.<locals>.hook'",
@@ -53,8 +53,7 @@ PATCH = Patch(
         error="AttributeError: Can't pickle local object "
         "'_FabricModule._wrap_method_with_module_call_tracker.<locals>.hook'",
     ),
-    note="The official fix is proposed (pull request 21945), but in no release. Equivalent to the same program "
-    "without the call that was refused. Who could rely on the old behaviour: a program whose method calls are "
-    "accepted is as before, and a call that was refused, or failed, raises the same error. A method that was "
-    "kept in a variable can be called again after a refusal.",
+    note="The official fix is proposed (pull request 21945), but not released. Accepted calls are unchanged, and "
+    "refused or failing calls raise the same error. A method that was stored in a variable can be called again after "
+    "a refusal. Without the patch, avoid the refused call.",
 )

@@ -38,8 +38,7 @@ PATCH = Patch(
         fixed_in="2.0.2",
     ),
     impact=Impact(
-        "fabric.setup() or setup_module() of a module without parameters, such as a loss, ends with a bare "
-        "StopIteration.",
+        "fabric.setup() or setup_module() of a module without parameters, such as a loss, raises a bare StopIteration.",
         ("initial_device = next(model.parameters()).device",),
         error="StopIteration",
     ),

@@ -23,7 +23,7 @@ def _load_state_dict(original: None, namespace: str) -> Callable[..., None]:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "a resumed training goes on with the optimizer's state"),
+    changes_results=Effect("numbers", "resumed training continues with the optimizer's state"),
     affected=(">=2.0.0,<2.0.9",),
     targets=(Target("fabric.wrappers:_FabricOptimizer.load_state_dict", _load_state_dict, adds=True),),
     upstream=Upstream(
@@ -33,9 +33,8 @@ PATCH = Patch(
         tests=("tests/tests_fabric/test_wrappers.py::test_fabric_optimizer_load_state_dict",),
     ),
     impact=Impact(
-        "Training that is resumed with fabric.load() starts with a fresh optimizer: no momentum, and the "
-        "learning rate of the script instead of the checkpoint's. Nothing says so, and the wrapper shows what "
-        "was loaded.",
+        "Training that is resumed with fabric.load() starts with a fresh optimizer: no momentum, and the learning "
+        "rate of the script instead of the checkpoint's. There is no warning, and the wrapper shows the loaded state.",
         (
             "fabric.load does not restore the optimizer",
             "loss jumps after resuming with Fabric",

@@ -31,7 +31,7 @@ def _setattr(original: Callable[..., None], namespace: str) -> Callable[..., Non
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "the method that was put in is called"),
+    changes_results=Effect("numbers", "the new method is called"),
     affected=(">=2.1.0,<2.2.2",),
     targets=(Target(f"{_MODULE}.__setattr__", _setattr),),
     upstream=Upstream(
@@ -40,8 +40,8 @@ PATCH = Patch(
         tests=("tests/tests_fabric/test_wrappers.py::test_fabric_module_setattr",),
     ),
     impact=Impact(
-        "A method that Fabric's wrapper has as well, such as forward() or state_dict(), cannot be replaced on what "
-        "fabric.setup() returned: the model's own is replaced instead, and the wrapper's is still called.",
+        "A method that Fabric's wrapper also has, such as forward() or state_dict(), cannot be replaced on the result "
+        "of fabric.setup(): the model's method is replaced instead, and the wrapper's is still called.",
         ("monkeypatching forward of a Fabric module has no effect",),
     ),
 )

@@ -35,8 +35,8 @@ PATCH = Patch(
         tests=("tests/tests_fabric/test_wrappers.py::test_step_method_redirection",),
     ),
     impact=Impact(
-        "A LightningModule whose training_step() is called after fabric.setup() trains past DDP or FSDP and their "
-        "precision plugin: every rank goes its own way, and nothing says so.",
+        "A LightningModule whose training_step() is called after fabric.setup() bypasses DDP or FSDP and their "
+        "precision plugin: the ranks train different models, without a warning.",
         ("gradients differ between ranks when training_step is called with Fabric",),
     ),
 )

@@ -176,7 +176,7 @@ PATCH = Patch(
     upstream=Upstream(issues=(20293,)),
     impact=Impact(
         "A model in a ModuleDict (teacher and student, a GAN) that is set up as a whole and called by its parts "
-        "trains without gradient synchronization: every rank goes its own way, and nothing says so.",
+        "trains without gradient synchronization: the ranks train different models, without a warning.",
         (
             "gradients differ between ranks when a submodule is called after fabric.setup_module",
             "'_FabricModule' object is not subscriptable",
@@ -184,21 +184,17 @@ PATCH = Patch(
         ),
         error="TypeError: '_FabricModule' object is not subscriptable",
         would_tell="the callback lightning_patches.GradientSyncCheck, which names the ranks that differ. It is this "
-        "bug if a part of what was given to `setup_module` is called, and not the whole",
+        "bug if the script calls a part of the module that it passed to `setup_module`, and not the whole",
     ),
-    note="DDP only. It applies to parts that are reached as attributes or items of what fabric.setup returned, and "
-    "for a backward that reaches nothing else: what goes through `.module`, or a reference from before the "
-    "wrapping, still bypasses DDP, as long as it has other parameters than those parts, too. Every rank has to "
-    "run the backward (one that only some ranks run has to go through `.module`, under "
-    "`fabric.no_backward_sync` or through `torch.autograd.grad`): a rank that waits for others for 10 seconds "
-    "says so. Gradients that only some ranks have stay as they are, with a warning. Gradients are averaged "
-    "after the backward, not during it. With mixed precision a part that is called on its own still runs "
-    "without autocast: put the call under `fabric.autocast()`. With torch older than 2.1 nothing is averaged. "
-    "Equivalent to the usage that the maintainers recommend: every part that trains is set up on its own. Who "
-    "could rely on the old behaviour: programs that go past DDP on purpose, through `.module`, a reference "
-    "from before the wrapping or fabric.no_backward_sync, still bypass it, to the last bit, unless all that "
-    "they train was also reached through the wrapper, be it to look at it: nothing tells the two apart. With a "
-    "head for each rank that is called through the wrapper, gradients are not divided, and a warning names "
-    "ranks and parts.",
+    note="DDP only. The patch covers parts that are reached as attributes or items of the result of fabric.setup, and "
+    "backward passes that involve nothing else. Calls through `.module`, or through a reference from before the "
+    "wrapping, still bypass DDP if they have other parameters than those parts. All ranks must run the backward; a "
+    "rank that waits for others for 10 seconds prints a warning. Run a backward of only some ranks through `.module`, "
+    "under `fabric.no_backward_sync` or with `torch.autograd.grad`. Gradients that only some ranks have are not "
+    "divided, and a warning names ranks and parts. Gradients are averaged after the backward, not during it. With "
+    "mixed precision, a part that is called directly runs without autocast: put the call under `fabric.autocast()`. "
+    "With torch older than 2.1 nothing is averaged. Programs that bypass DDP on purpose are unchanged, unless all "
+    "parameters that they train were also reached through the wrapper. Without the patch, set up each trained part on "
+    "its own, as the maintainers recommend.",
     after=("fabric-compiled-module", "fabric-mark-forward-method", "fabric-method-guard-hooks"),
 )

@@ -67,7 +67,7 @@ PATCH = Patch(
     ),
     opt_in="users who let the batch size finder stop at max_trials and train with its result, on releases below 2.6.0",
     signs=("scale_batch_size", "BatchSizeFinder"),
-    note="Opt-in, because programs that halve the result, as several public ones do, would train with half of the size "
-    "that was tried. The new arguments margin and max_val of 2.6.0, which give smaller sizes, are not backported. With "
-    "mode 'binsearch' the affected releases return a size that they have tried, and nothing is changed.",
+    note="Opt-in because programs that halve the result, as several public ones do, would train with half of the size "
+    "that was tried. The new arguments margin and max_val of 2.6.0, which give smaller sizes, are not backported. "
+    "With mode 'binsearch' the affected releases already return a size that they have tried, and nothing changes.",
 )

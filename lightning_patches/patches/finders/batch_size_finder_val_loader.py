@@ -27,7 +27,7 @@ def _reload_val_loader(original: Callable[..., None], namespace: str) -> Callabl
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "those of validation, which uses all of its batches"),
+    changes_results=Effect("numbers", "validation uses all of its batches"),
     affected=(">=2.0.0,<2.1.1",),
     targets=(Target("pytorch.tuner.batch_size_scaling:_reset_dataloaders", _reload_val_loader),),
     upstream=Upstream(
@@ -38,8 +38,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/tuner/test_scale_batch_size.py::test_batch_size_finder_callback_val_batches",),
     ),
     impact=Impact(
-        "With the BatchSizeFinder callback, every validation of the training is cut to steps_per_trial batches, "
-        "and loads them with the batch size of the first trial.",
+        "With the BatchSizeFinder callback, each validation during training is cut to steps_per_trial batches, and "
+        "uses the batch size of the first trial.",
         ("validation stops after steps_per_trial batches",),
     ),
 )

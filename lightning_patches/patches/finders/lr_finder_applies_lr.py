@@ -39,8 +39,8 @@ def _apply_suggestion(original: Callable[..., Any], namespace: str) -> Callable[
             notices.warn_once(
                 "lr-finder-applies-lr",
                 f"The learning rate finder has set all parameter groups to {learning_rate:g}, as from Lightning 2.5.4 "
-                f"on; they had {', '.join(f'{rate:g}' for rate in sorted(rates))}. To keep them apart, let "
-                "Tuner.lr_find search before the fit, or switch this off: LIGHTNING_PATCHES=-lr-finder-applies-lr.",
+                f"on; they had {', '.join(f'{rate:g}' for rate in sorted(rates))}. To keep different "
+                "rates, call Tuner.lr_find before fit, or disable the patch: LIGHTNING_PATCHES=-lr-finder-applies-lr.",
             )
         return finder
 
@@ -60,14 +60,13 @@ PATCH = Patch(
         tests=(f"{_TESTS}::test_lr_finder_callback_applies_lr_after_restore",),
     ),
     impact=Impact(
-        "With the LearningRateFinder callback, 'Learning rate set to' is announced and the model's attribute is "
-        "set, but the optimizer trains with the old learning rate.",
+        "With the LearningRateFinder callback, Lightning prints 'Learning rate set to' and sets the model's "
+        "attribute, but the optimizer trains with the old learning rate.",
         ("Learning rate set to", "the optimizer does not use the suggested learning rate"),
     ),
-    note="As in the official releases, parameter groups with rates of their own all get the one that was found; a "
-    "warning says so. The search itself runs with one rate for all, and such runs are to come out as with "
-    "2.5.4: so the ratio of the rates is not kept. With Tuner.lr_find before the fit it is. A scheduler that "
-    "computes from its own base rate (LambdaLR, OneCycleLR) returns to that rate at its first step.",
+    note="As in the official releases, parameter groups with different rates all get the rate that was found; a "
+    "warning says so. To keep their ratio, call Tuner.lr_find before fit. A scheduler that computes from its own base "
+    "rate (LambdaLR, OneCycleLR) returns to that rate at its first step.",
     after=("lr-finder-train-loader",),
     around=("tuner-cleanup-on-error", "tuner-temporary-checkpoint"),
 )

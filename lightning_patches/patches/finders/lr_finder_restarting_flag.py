@@ -25,7 +25,7 @@ def _clear_restarting(original: Callable[..., Any], namespace: str) -> Callable[
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "metrics and random numbers, as a validation at step 0 is left out"),
+    changes_results=Effect("numbers", "metrics and random numbers, because there is no validation at step 0"),
     affected=(">=2.0.0,<2.3.0",),
     targets=(Target(f"{_LR_FINDER}:_lr_find", _clear_restarting),),
     upstream=Upstream(
@@ -36,8 +36,8 @@ PATCH = Patch(
         tests=(f"{_TESTS}::test_lr_finder_callback_restarting",),
     ),
     impact=Impact(
-        "With the LearningRateFinder callback, a run limited by max_steps starts as if it were resumed, with a "
-        "whole validation before its first step.",
+        "With the LearningRateFinder callback, a run limited by max_steps starts like a resumed run, with a full "
+        "validation before its first step.",
         ("validation runs at step 0 after the learning rate finder",),
     ),
     around=(

@@ -34,10 +34,10 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_training_step_none_output",),
     ),
     impact=Impact(
-        "Tuner.lr_find ends in a KeyError if training_step returns None to skip a batch, which fit allows.",
+        "Tuner.lr_find raises a KeyError if training_step returns None to skip a batch, which fit allows.",
         ("KeyError: 'loss'", "in on_train_batch_end lr_finder"),
         error="KeyError: 'loss'",
     ),
-    note="With one device. With several the search ends as without the patch: where only some ranks skip a batch, "
-    "the others would wait for them, as in the fixed releases.",
+    note="Only with one device. With several devices the search fails as without the patch: if only some ranks skip a "
+    "batch, the others would wait for them, as in the fixed releases.",
 )

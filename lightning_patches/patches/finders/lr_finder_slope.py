@@ -42,15 +42,14 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "In its default exponential mode, the learning rate finder suggests the point at which the loss falls most "
-        "from one trial to the next, not where it falls most for the change of the learning rate.",
+        "In its default exponential mode, the learning rate finder suggests the point where the loss falls most "
+        "between two trials, instead of the point where it falls most per change of the learning rate.",
         ("lr_find suggests a learning rate that is too large",),
     ),
-    opt_in="users who take the suggestion of the learning rate finder as it is, and find it too high",
+    opt_in="users who use the suggestion of the learning rate finder directly and find it too high",
     signs=(
         "lr_find",
         "LearningRateFinder",
     ),
-    note="Opt-in, because it suggests other learning rates than the release does without it: in exponential mode "
-    "usually much smaller ones.",
+    note="Opt-in because the suggested learning rates change: in exponential mode they are usually much smaller.",
 )

@@ -37,14 +37,14 @@ PATCH = Patch(
         tests=(f"{_TESTS}::test_lr_finder_with_early_stopping",),
     ),
     impact=Impact(
-        "With the LearningRateFinder callback, epoch 0 goes on where the finder's trial stopped: it misses the "
+        "With the LearningRateFinder callback, epoch 0 continues where the finder's trial stopped: it misses the "
         "batches of the trial, and ends without a validation.",
         (
             "the first epoch after the learning rate finder is too short",
             "no validation in the first epoch after the learning rate finder",
         ),
-        would_tell="how many batches each epoch has. It is this bug if the LearningRateFinder callback is used, and "
-        "epoch 0 lacks as many as its `num_training_steps`",
+        would_tell="the number of batches in each epoch. It is this bug if the LearningRateFinder callback is used, "
+        "and epoch 0 lacks as many batches as its `num_training_steps`",
         consequences=(
             Consequence(
                 (
@@ -52,7 +52,7 @@ PATCH = Patch(
                     "could not find the monitored key in the returned metrics",
                 ),
                 r"Learning rate set to|\blr_find\b|LearningRateFinder|Finding best initial lr",
-                "the learning rate finder ran before, and has cut epoch 0 short",
+                "the learning rate finder ran before and has shortened epoch 0",
                 is_sure=True,
                 unless=r"of the following: .{0,1000}\bval|available metrics are: .{0,1000}\bval",
             ),

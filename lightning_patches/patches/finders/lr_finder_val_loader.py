@@ -24,7 +24,7 @@ def _drop_val_loader(original: Callable[..., Any], namespace: str) -> Callable[.
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "those of validation, which uses all of its batches"),
+    changes_results=Effect("numbers", "validation uses all of its batches"),
     affected=(">=2.0.0,<2.0.3",),
     targets=(Target(f"{_LR_FINDER}:_lr_find", _drop_val_loader),),
     upstream=Upstream(
@@ -34,8 +34,7 @@ PATCH = Patch(
         tests=(f"{_TESTS}::test_lr_finder_callback_val_batches",),
     ),
     impact=Impact(
-        "With the LearningRateFinder callback, every validation of the training is cut to the finder's number of "
-        "steps.",
+        "With the LearningRateFinder callback, each validation during training is cut to the finder's number of steps.",
         ("validation stops after num_training_steps batches",),
     ),
     after=("lr-finder-restarting-flag",),

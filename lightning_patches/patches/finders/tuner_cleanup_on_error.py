@@ -109,8 +109,8 @@ class _Before:
             except Exception as error:
                 notices.warn_once(
                     f"tuner-cleanup-on-error: {what}",
-                    f"[rank {notices.rank()}] a finder failed, and this could not be put back: {what} "
-                    f"({type(error).__name__}: {error}). Use a new Trainer and model to go on.",
+                    f"[rank {notices.rank()}] a search failed, and this could not be restored: {what} "
+                    f"({type(error).__name__}: {error}). Use a new Trainer and model to continue.",
                     all_ranks=True,
                 )
 
@@ -254,7 +254,7 @@ def _remove_finder(original: Callable[..., Any], namespace: str) -> Callable[...
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "what a script finds that goes on after a search that failed"),
+    changes_results=Effect("numbers", "weights and settings of a script that continues after a failed search"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(f"{_LR_FINDER}:_lr_find", _clean_up_lr_find),
@@ -277,9 +277,9 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "When an error or Ctrl-C ends a learning rate or batch size search, the Trainer is left with trial "
-        "weights, limits, step count and callbacks, and a hidden checkpoint stays on disk. From 2.5.5 on the "
-        "error can be replaced by another one, or the job hangs if only one rank fails.",
+        "When an error or Ctrl-C ends a learning rate or batch size search, the Trainer keeps trial weights, limits, "
+        "step count and callbacks, and a hidden checkpoint stays on disk. From 2.5.5 on another error can replace the "
+        "first one, or the job hangs if only one rank fails.",
         (
             "a .lr_find_*.ckpt file is left behind",
             "a .scale_batch_size_*.ckpt file is left behind",
@@ -290,19 +290,17 @@ PATCH = Patch(
             Consequence(
                 ("tuner/lr_finder.py in on_train_batch_start ... IndexError: list index out of range",),
                 r"lr_finder\.py",
-                "the callback of a learning rate search that failed is still there",
+                "the callback of a failed learning rate search is still there",
             ),
         ),
     ),
     note="Sharded strategies (FSDP, DeepSpeed, model parallel) on several devices do not get their weights back, "
-    "because a rank that fails cannot count on the others; all the rest is put back. Goes further than the "
-    "official fix: the official change (2.5.5) restores weights and removes the file, in an operation of all "
-    "ranks, and renews the DataLoaders. It leaves trainer settings, limits and callbacks changed, lets an "
-    "error of the DataLoader replace the first one, and hangs when a single rank fails. Who could rely on the "
-    "old behaviour: a search that succeeds, and the fit after it, are the same to the last bit. A script that "
-    "catches a search's error, and goes on with the weights and settings of the trial that failed, finds those "
-    "from before the search. Since the callbacks are back, their on_exception is called, as for any other "
-    "error in a fit.",
+    "because a rank that fails cannot rely on the others; everything else is restored. A search that succeeds, and "
+    "the fit after it, are unchanged. A script that catches a search's error and continues finds the weights and "
+    "settings from before the search. Callbacks are restored before the error is raised, so their on_exception is "
+    "called, as for any error in fit. The official change (2.5.5) restores weights and removes the file in a "
+    "collective operation, and creates the DataLoaders again. It does not restore Trainer settings, limits and "
+    "callbacks, lets an error of the DataLoader replace the first one, and hangs when a single rank fails.",
     after=("lr-finder-applies-lr",),
     around=("tuner-temporary-checkpoint",),
 )

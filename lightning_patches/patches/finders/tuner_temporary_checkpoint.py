@@ -58,27 +58,25 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_respects_weights_only",),
     ),
     impact=Impact(
-        "Under PyTorch 2.6 and later, the learning rate finder and the batch size finder fail when the model's "
-        "saved hyperparameters hold anything but plain values.",
+        "With PyTorch 2.6 and later, the learning rate finder and the batch size finder fail if the model's saved "
+        "hyperparameters contain objects other than plain values.",
         ("Weights only load failed", "WeightsUnpickler error: Unsupported global"),
         error="_pickle.UnpicklingError: Weights only load failed.",
         frames=("/tuner/lr_finder.py", "/tuner/batch_size_scaling.py"),
     ),
-    opt_in="users who search a learning rate or batch size with default_root_dir on a remote file system, or in "
-    "ranks that torchrun or SLURM has started",
+    opt_in="users who search a learning rate or batch size with default_root_dir on a remote file system, or with "
+    "ranks that torchrun or SLURM started",
     signs=(
         "SLURM_STEP_ID lr_find",
         "SLURM_STEP_ID LearningRateFinder",
         "TORCHELASTIC_RUN_ID lr_find",
         "TORCHELASTIC_RUN_ID LearningRateFinder",
     ),
-    note="For searches whose default_root_dir is a remote file system, or with ranks that torchrun or SLURM "
-    "started: a local file is read by own-checkpoint-load, in the default set. Opt-in, as the file is not "
-    "compared with what was written: a user who can write to that directory while the search runs can have code "
-    "run. Every other checkpoint is loaded as before. Goes further than the official fix: the official change, "
-    "in no release yet, adds an argument for the learning rate finder that the user has to pass. Here nothing "
-    "has to be passed, and the batch size finder works as well. Equivalent to the same search with a model "
-    "whose hyperparameters are plain values.",
+    note="Opt-in because the file is not verified: a user who can write to that directory while the search runs can "
+    "have code run. A local file in a job of Lightning's own ranks needs no opt-in: the default patch "
+    "own-checkpoint-load reads it. All other checkpoints are loaded as without the patch. The official change, not "
+    "released yet, adds an argument for the learning rate finder that you must pass; this patch needs no argument and "
+    "also covers the batch size finder. Without the patch, use a model whose hyperparameters are plain values.",
     after=("own-checkpoint-load",),
     around=("trusted-checkpoint-load",),
 )

@@ -36,6 +36,6 @@ PATCH = Patch(
     ),
     after=("batch-size-finder-tried-size",),
     fixed_by=("batch-size-finder-tried-size",),
-    note="This patch fixes nothing: it warns once, when the search has ended. The opt-in batch-size-finder-tried-size "
-    "fixes it. Nothing but the warning is new.",
+    note="This patch fixes nothing: it warns once, when the search has ended. Nothing else changes. The opt-in patch "
+    "batch-size-finder-tried-size fixes the bug.",
 )

@@ -43,12 +43,12 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/test_cli.py::test_lightning_cli_save_hyperparameters_merge",),
     ),
     impact=Impact(
-        "With LightningCLI in subclass mode, every run with a logger fails where both the model and the datamodule "
-        "call save_hyperparameters().",
+        "With LightningCLI in subclass mode, each run with a logger fails if both the model and the datamodule call "
+        "save_hyperparameters().",
         ("Error while merging hparams: the keys ['_class_path'] are present in both",),
         error="RuntimeError: Error while merging hparams: the keys ['_class_path'] are present in both the "
         "LightningModule's and LightningDataModule's hparams but have different values.",
     ),
-    note="Where only one of them has saved its class, it is logged as before; from 2.5.0 on it is not. 2.3 fails as "
-    "well, for another reason: it saves what the parser has, class_path and init_args.",
+    note="If only one of them saves its class, it is still logged; from 2.5.0 on it is not. Release 2.3 also fails, "
+    "for another reason: it saves the parser's class_path and init_args.",
 )

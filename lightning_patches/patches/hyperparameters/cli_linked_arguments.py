@@ -68,19 +68,19 @@ PATCH = Patch(
         fixed_in="2.5.2",
     ),
     impact=Impact(
-        "Arguments that link_arguments(..., apply_on='instantiate') sets are missing in the hyperparameters of the "
-        "checkpoint: load_from_checkpoint makes the model with the default, or fails.",
+        "Arguments set by link_arguments(..., apply_on='instantiate') are missing in the hyperparameters of the "
+        "checkpoint: load_from_checkpoint creates the model with the defaults, or fails.",
         ("linked argument missing in hparams with LightningCLI", "hyper_parameters without linked arguments"),
         consequences=(
             Consequence(
                 ("in parse_object ... the following arguments are required: module....",),
                 "instantiate_module",
-                "LightningCLI has made the module, and its checkpoint lacks an argument",
+                "LightningCLI has created the module, and its checkpoint lacks an argument",
                 is_sure=True,
             ),
         ),
     ),
     added="0.2.0",
-    note="The official fix saves whatever was linked, objects as well. Here numbers, texts, lists and dicts are "
-    "saved. An object may be one that cannot be pickled, which would end a run that works.",
+    note="The patch saves numbers, strings, lists and dicts. The official fix saves any linked value, including "
+    "objects that cannot be pickled, which would end a working run.",
 )

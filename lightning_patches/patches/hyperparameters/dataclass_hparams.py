@@ -42,10 +42,11 @@ PATCH = Patch(
         fixed_in="2.5.3",
     ),
     impact=Impact(
-        "A LightningModule or datamodule that is a dataclass and has a field(init=False) cannot save its "
-        "hyperparameters before that field is set.",
+        "A LightningModule or datamodule that is a dataclass with a field(init=False) cannot save its hyperparameters "
+        "before that field is set.",
         ("object has no attribute",),
         error="AttributeError: '...' object has no attribute '...'",
     ),
-    note="Where every such field is set beforehand, the affected releases save these fields, too, and still do.",
+    note="If all such fields are set before, the affected releases save these fields, too. The patch does not change "
+    "that.",
 )

@@ -44,13 +44,13 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/models/test_hparams.py::test_hparams_ignore_in_subclass_overrides_base",),
     ),
     impact=Impact(
-        "An argument that a subclass ignores is logged and saved all the same, because the base class saves its "
-        "hyperparameters as well.",
+        "An argument that a subclass ignores is logged and saved, because the base class also saves its "
+        "hyperparameters.",
         ("ignored hyperparameter is in the checkpoint", "ignore has no effect in subclass"),
     ),
-    opt_in="users who exclude an argument by save_hyperparameters(ignore=...), and have a base class that saves it",
+    opt_in="users who exclude an argument with save_hyperparameters(ignore=...) and have a base class that saves it",
     signs=("save_hyperparameters ignore",),
-    note="Opt-in: self.hparams no longer has the ignored name, and load_from_checkpoint needs it as an argument. An "
-    "OmegaConf object that was passed in is left as it is; the official fix takes the name out of it.",
+    note="Opt-in because self.hparams no longer contains the ignored name, and load_from_checkpoint needs it as an "
+    "argument. An OmegaConf object that was passed in is unchanged; the official fix removes the name from it.",
     after=("dataclass-hparams",),
 )

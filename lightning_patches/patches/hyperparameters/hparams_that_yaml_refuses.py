@@ -20,7 +20,7 @@ def _save_hparams_to_yaml(original: Callable[..., None], namespace: str) -> Call
             if not refused:
                 raise
             for name, kind in refused.items():
-                notices.warn_once(f"hparams {name} {kind}", f"Skipping {name!r}, a {kind}: YAML cannot hold it.")
+                notices.warn_once(f"hparams {name} {kind}", f"Skipping {name!r}, a {kind}: YAML cannot represent it.")
             rest = {name: value for name, value in values.items() if name not in refused}
             original(config_yaml, rest, *args, **kwargs)
             if type(values) is dict:  # the original copies other types
@@ -54,8 +54,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/models/test_hparams.py::test_save_hparams_to_yaml_warning",),
     ),
     impact=Impact(
-        "A dtype, a torchmetrics metric and other objects that YAML refuses with a ValueError, saved with "
-        "save_hyperparameters(), end the training before its first batch.",
+        "A dtype, a torchmetrics metric or another object that YAML rejects with a ValueError, saved with "
+        "save_hyperparameters(), ends the training before its first batch.",
         ("ValueError: dictionary update sequence element #0 has length 1; 2 is required",),
         error="ValueError: dictionary update sequence element #0 has length 1; 2 is required",
     ),

@@ -32,11 +32,11 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/models/test_hparams.py::test_collect_init_arguments_in_other_methods",),
     ),
     impact=Impact(
-        "save_hyperparameters ends in a KeyError with the name of an argument of another module's __init__, if a "
-        "method of that one, which calls super(), makes this module.",
+        "save_hyperparameters raises a KeyError with the name of an argument of another module's __init__, if a "
+        "method of that module that calls super() creates this module.",
         ("in _get_init_args", "KeyError: in save_hyperparameters"),
         error="KeyError: '...'",
     ),
-    note="The official fix passes over all methods but __init__. Here one that has variables of the same names is "
-    "read as before: what a program saves today does not change.",
+    note="The official fix ignores all methods but __init__. This patch still reads a method that has variables of "
+    "the same names, so that the saved hyperparameters of working programs don't change.",
 )

@@ -30,8 +30,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/utilities/test_parsing.py::test_is_picklable",),
     ),
     impact=Impact(
-        "fit ends in a TypeError where a hyperparameter holds a lock, a socket or a connection, which is to be left "
-        "out with a warning.",
+        "fit raises a TypeError if a hyperparameter contains a lock, a socket or a connection, instead of omitting it "
+        "with a warning.",
         ("TypeError: cannot pickle '_thread.lock' object",),
         error="TypeError: cannot pickle '_thread.lock' object",
     ),

@@ -90,14 +90,12 @@ PATCH = Patch(
     ),
     upstream=Upstream(pull_requests=(20081,), fixed_in="2.4.0"),
     impact=Impact(
-        "import lightning fails where setuptools is 82 or newer or is not installed, as in a new environment of "
-        "Python 3.12 and later.",
+        "import lightning fails if setuptools is 82 or newer or is not installed, as in a new environment of Python "
+        "3.12 and later.",
         ("No module named 'pkg_resources'",),
         error="ModuleNotFoundError: No module named 'pkg_resources'",
     ),
-    note="Where pkg_resources can be imported it is imported and called as before. Works only if lightning_patches "
-    "comes before the first import of Lightning. Goes further than the official fix: also where pkg_resources "
-    "is there but cannot be imported, because it is too old for the running Python: the official fix does not "
-    "import it at all. Who could rely on the old behaviour: a program that has pkg_resources, and looks there "
-    "for the namespace packages that Lightning declares, finds them: it is imported and called as before.",
+    note="Import lightning_patches before Lightning. If pkg_resources can be imported, it is imported and called as "
+    "without the patch, so that its namespace packages are declared. The patch also works if pkg_resources is "
+    "installed but too old for the running Python.",
 )

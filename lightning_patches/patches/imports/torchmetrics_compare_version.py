@@ -28,9 +28,9 @@ PATCH = Patch(
     targets=(_statements.answered("pytorch.callbacks.progress.rich_progress", _answer),),
     upstream=Upstream(fixed_in="1.8.0"),
     impact=Impact(
-        "import pytorch_lightning fails with a torchmetrics that no longer has a private helper of that name.",
+        "import pytorch_lightning fails with a torchmetrics that has no private function _compare_version.",
         ("cannot import name '_compare_version' from 'torchmetrics.utilities.imports'",),
         error="ImportError: cannot import name '_compare_version' from 'torchmetrics.utilities.imports' (...)",
     ),
-    note="Works only if lightning_patches comes before the first import of Lightning.",
+    note="Import lightning_patches before Lightning.",
 )

@@ -57,10 +57,10 @@ PATCH = Patch(
         tests=("tests/tests_fabric/loggers/test_csv.py::test_append_metrics_file",),
     ),
     impact=Impact(
-        "With CSVLogger, each line that is logged writes all earlier ones again: the longer a run, the slower it gets.",
+        "With CSVLogger, each logged row rewrites all earlier rows: the longer a run, the slower it gets.",
         ("CSVLogger gets slower and slower", "metrics.csv is written again at every step"),
     ),
-    note="The rows stay in memory, as they do below 2.1.0, and are written as a whole where a new column comes in, "
-    "where the file was changed by others, and on file systems that are not local. A program that changes a "
-    "row of logger.experiment.metrics after it was written does not find that in the file.",
+    note="The rows stay in memory, as they do below 2.1.0. The whole file is written again if a new column appears, "
+    "if another program changed the file, and on remote file systems. A change to a row of logger.experiment.metrics "
+    "that is already written does not reach the file.",
 )

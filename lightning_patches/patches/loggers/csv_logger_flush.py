@@ -22,7 +22,7 @@ def _flush_without_step(original: Callable[..., None], namespace: str) -> Callab
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("files", "the rows of metrics.csv that were never written"),
+    changes_results=Effect("files", "rows of metrics.csv that would never be written"),
     affected=(">=2.0.0,<2.0.5",),
     targets=(Target(f"{_MODULE}:CSVLogger.log_metrics", _flush_without_step),),
     upstream=Upstream(
@@ -33,8 +33,8 @@ PATCH = Patch(
         tests=("tests/tests_fabric/loggers/test_csv.py::test_automatic_step_tracking",),
     ),
     impact=Impact(
-        "Fabric's CSVLogger without step= writes nothing until finalize() is called: a run that is killed, or "
-        "that does not call it, has logged nothing.",
+        "Fabric's CSVLogger without step= writes nothing until finalize() is called: a run that is killed or does not "
+        "call it loses all logged rows.",
         ("metrics.csv is missing", "CSVLogger does not flush without step"),
         consequences=(
             Consequence(

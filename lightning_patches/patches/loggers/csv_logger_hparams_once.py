@@ -41,7 +41,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="performance",
-    changes_results=Effect("files", "hparams.yaml is not written again as long as nothing in it changes"),
+    changes_results=Effect("files", "hparams.yaml is not rewritten unless hyperparameters change"),
     affected=(">=2.0.0,<2.5.1",),
     targets=(Target("pytorch.loggers.csv_logs:ExperimentWriter.save", _save),),
     upstream=Upstream(
@@ -51,11 +51,11 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/loggers/test_csv.py::test_log_hyperparams",),
     ),
     impact=Impact(
-        "With CSVLogger, each line of metrics writes hparams.yaml again, which takes longer the more hyperparameters "
-        "there are.",
+        "With CSVLogger, each row of metrics rewrites hparams.yaml, which takes longer the more hyperparameters there "
+        "are.",
         ("CSVLogger is slow with many hyperparameters", "hparams.yaml is written at every step"),
     ),
-    note="The first line of metrics still writes it, and so does each change. Hyperparameters that are not made of "
-    "numbers, texts, lists and dicts alone are written as before, since nothing tells whether they have "
-    "changed. A file that was deleted meanwhile comes back with the next change.",
+    note="The first row of metrics and each change of the hyperparameters still write the file. Hyperparameters other "
+    "than numbers, strings, lists and dicts are written with every row, because a change cannot be detected. A "
+    "deleted file is written again at the next change.",
 )

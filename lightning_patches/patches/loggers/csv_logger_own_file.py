@@ -21,7 +21,7 @@ def _without_earlier_run(original: Callable[..., None], namespace: str) -> Calla
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("files", "metrics.csv of an earlier run stays"),
+    changes_results=Effect("files", "metrics.csv of an earlier run is replaced"),
     affected=(">=2.1.0,<2.2.1",),
     targets=(Target(f"{_MODULE}:_ExperimentWriter.__init__", _without_earlier_run),),
     upstream=Upstream(
@@ -35,14 +35,14 @@ PATCH = Patch(
     ),
     impact=Impact(
         "A CSVLogger with an existing version mixes its rows with those of the earlier run, or ends the run with a "
-        "ValueError where the two log different metrics.",
+        "ValueError if the two log different metrics.",
         ("dict contains fields not in fieldnames", "metrics.csv has rows of an earlier run"),
         error="ValueError: dict contains fields not in fieldnames: '...'",
     ),
-    opt_in="users who run a script again with the same version of CSVLogger, and want the rows of the last run alone",
+    opt_in="users who run a script again with the same version of CSVLogger and want only the rows of the last run",
     signs=("CSVLogger version",),
-    note="Opt-in: as in the fixed releases, metrics.csv of the earlier run is deleted, as Lightning's warning "
-    "announces. A script that continues a run under the same version, and counts on one file with all rows, "
-    "has to take another version.",
+    note="Opt-in because metrics.csv of the earlier run is deleted, as in the fixed releases and as Lightning's "
+    "warning announces. A script that continues a run under the same version and expects one file with all rows must "
+    "use another version.",
     around=("csv-logger-step",),
 )

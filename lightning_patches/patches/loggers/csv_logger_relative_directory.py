@@ -26,7 +26,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
-    changes_results=Effect("files", "each run has a folder of its own"),
+    changes_results=Effect("files", "each run has its own folder"),
     affected=(">=2.0.0,<2.0.6",),
     targets=(Target("fabric.loggers.csv_logs:CSVLogger._get_next_version", _get_next_version),),
     upstream=Upstream(
@@ -37,12 +37,12 @@ PATCH = Patch(
         others=((17139, "2.0.3"),),
     ),
     impact=Impact(
-        "Fabric's CSVLogger, and below 2.0.3 the Trainer's with a relative or remote directory, as CSVLogger('logs'), "
-        "writes each run over version_0: the metrics of the run before are lost.",
+        "Fabric's CSVLogger writes each run to version_0, and so does the Trainer's below 2.0.3 with a relative or "
+        "remote directory, such as CSVLogger('logs'): the metrics of the run before are lost.",
         ("metrics.csv of the last run is gone", "CSVLogger always writes to version_0"),
     ),
-    opt_in="users who use Fabric's CSVLogger, or one with a relative directory",
+    opt_in="users of Fabric's CSVLogger, or of one with a relative directory",
     signs=("CSVLogger",),
-    note="Opt-in, as a script may look for the newest run in version_0.",
+    note="Opt-in because a script may expect the newest run in version_0.",
     after=("logger-version-folder-names",),
 )

@@ -41,13 +41,12 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(17888,)),
     impact=Impact(
-        "Fabric's CSVLogger without step= starts again at step 0 whenever it has written its file, which is after "
-        "every 100 rows: the steps in the file repeat themselves, and with flush_logs_every_n_steps=1 all are 0.",
+        "Fabric's CSVLogger without step= starts again at step 0 each time it writes its file, which is every 100 "
+        "rows. With flush_logs_every_n_steps=1, all steps are 0.",
         ("step in metrics.csv starts again at 0", "every row of metrics.csv has step 0"),
     ),
-    note="Concerns log_metrics without a step, which happens with Fabric only: the Trainer always gives one. "
-    "Equivalent to log_metrics(..., step=N) with the number of the row, as Lightning 2.0.5 to 2.0.9 count it. "
-    "Who could rely on the old behaviour: Rows with a step of their own, and the first rows of a file, are as "
-    "before. A script that tells where the file was written by the steps that start again finds one series of "
-    "steps instead.",
+    note="Affects only log_metrics without a step, which happens only with Fabric: the Trainer always passes a step. "
+    "Rows with an explicit step and the first rows of a file are unchanged. A script that detects writes by the "
+    "restarting steps finds one series of steps instead. Without the patch, call log_metrics(..., step=N) with the "
+    "number of the row, as Lightning 2.0.5 to 2.0.9 count it.",
 )

@@ -48,8 +48,8 @@ PATCH = Patch(
         tests=("tests/tests_fabric/loggers/test_csv.py::test_automatic_versioning",),
     ),
     impact=Impact(
-        "A folder beside the runs whose name begins with version_, and goes on without a number, ends "
-        "TensorBoardLogger and CSVLogger, and with them the Trainer.",
+        "A folder next to the runs whose name starts with version_ but has no number, such as version_best, makes "
+        "TensorBoardLogger, CSVLogger and the Trainer fail.",
         ("ValueError: invalid literal for int() with base 10: '...'", "in _get_next_version"),
         error="ValueError: invalid literal for int() with base 10: 'best'",
     ),

@@ -41,7 +41,7 @@ PATCH = Patch(
         fixed_in="2.0.8",
     ),
     impact=Impact(
-        "A logger that subclasses Logger, and has no experiment, ends the run before it begins.",
+        "A subclass of Logger without an experiment attribute ends the run before it starts.",
         ("object has no attribute 'experiment'",),
         error="AttributeError: '...' object has no attribute 'experiment'",
     ),

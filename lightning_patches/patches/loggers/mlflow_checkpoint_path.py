@@ -43,10 +43,10 @@ PATCH = Patch(
     targets=(Target("pytorch.loggers.mlflow:MLFlowLogger._scan_and_log_checkpoints", _scan_and_log_checkpoints),),
     upstream=Upstream(issues=(20932, 20664, 20822), pull_requests=(20669,), fixed_in="2.6.0"),
     impact=Impact(
-        "MLFlowLogger with log_model=True or 'all' ends a training in an error when it hands over a checkpoint, at the "
-        "latest when everything is done, and no checkpoint is kept in MLflow.",
+        "MLFlowLogger with log_model=True or 'all' raises an error when it uploads a checkpoint, at the latest at the "
+        "end of training, and no checkpoint is stored in MLflow.",
         ("Invalid artifact path", "sequence item 0: expected str instance, PosixPath found"),
         error="MlflowException: Invalid artifact path: ...",
     ),
-    note="checkpoint_path_prefix, which 2.6.0 gave up with the fault, stays.",
+    note="checkpoint_path_prefix keeps working; 2.6.0 removed it together with the bug.",
 )

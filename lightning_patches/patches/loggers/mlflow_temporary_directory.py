@@ -29,12 +29,12 @@ PATCH = Patch(
     targets=(Target("pytorch.loggers.mlflow:MLFlowLogger._scan_and_log_checkpoints", _scan_and_log_checkpoints),),
     upstream=Upstream(pull_requests=(20642,), commit="eb082b2a08", fixed_in="2.5.1"),
     impact=Impact(
-        "MLFlowLogger with log_model=True or 'all' ends a training, at the latest when everything is done, where the "
-        "program may not write into its working directory.",
+        "MLFlowLogger with log_model=True or 'all' fails, at the latest at the end of training, if the program cannot "
+        "write to its working directory.",
         ("MLFlowLogger cannot make a temporary directory",),
         error="PermissionError: [Errno 13] Permission denied: '/...test'",
         frames=("/pytorch/loggers/mlflow.py", "tempfile.py"),
     ),
-    note="Python's directory for temporary files is used, TMPDIR or /tmp; where that cannot be written, Python itself "
-    "takes the working directory.",
+    note="Temporary files go to Python's directory for them, TMPDIR or /tmp. If it is not writable, Python uses the "
+    "working directory.",
 )

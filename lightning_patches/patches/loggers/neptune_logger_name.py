@@ -26,12 +26,12 @@ PATCH = Patch(
     targets=(Target("pytorch.loggers:__getattr__", _getattr, adds=True),),
     upstream=Upstream(pull_requests=(21572,)),
     impact=Impact(
-        "Packages that import NeptuneLogger at their top, whether they use it or not, cannot be imported.",
+        "Packages that import NeptuneLogger at module level cannot be imported, even if they don't use it.",
         ("cannot import name 'NeptuneLogger' from 'lightning.pytorch.loggers'",),
         error="ImportError: cannot import name 'NeptuneLogger' from 'lightning.pytorch.loggers' (...)",
     ),
     opt_in="users who cannot import a package because it imports NeptuneLogger and does not use it",
     signs=("NeptuneLogger",),
-    note="Opt-in, as a program that asks by ImportError whether there is one would find it. Equivalent to importing "
-    "it from lightning.pytorch.loggers.neptune.",
+    note="Opt-in because a program that checks for NeptuneLogger by catching ImportError would find it. Without the "
+    "patch, import it from lightning.pytorch.loggers.neptune.",
 )

@@ -66,7 +66,7 @@ PATCH = Patch(
     changes_results=Effect(
         "numbers",
         "ThroughputMonitor logs the samples of batches that differ in size, counts batches from the start of this run "
-        "(and of each validation in it), and no longer takes validation for a break in training",
+        "(and of each validation in it), and excludes the time of validation",
     ),
     affected=(">=2.2.0,<2.6.0",),
     targets=(
@@ -77,7 +77,7 @@ PATCH = Patch(
     upstream=Upstream(issues=(21257, 20235), pull_requests=(21291, 20236), fixed_in="2.6.0"),
     impact=Impact(
         "ThroughputMonitor ends a training that validates within an epoch, or whose batches differ in size, as the "
-        "last one often does.",
+        "last batch often does.",
         ("Expected the value to increase, last: ", "ThroughputMonitor ValueError"),
         error="ValueError: Expected the value to increase, last: ..., current: ...",
     ),

@@ -34,8 +34,8 @@ PATCH = Patch(
     targets=(Target("pytorch.callbacks.throughput_monitor:ThroughputMonitor.setup", _setup),),
     upstream=Upstream(pull_requests=(19470,), commit="a00a999e0b", fixed_in="2.2.1"),
     impact=Impact(
-        "ThroughputMonitor ends a training at its start unless accumulate_grad_batches is a multiple of "
-        "log_every_n_steps; the Trainer's defaults, 1 and 50, are refused.",
+        "ThroughputMonitor raises an error at the start of training unless accumulate_grad_batches is a multiple of "
+        "log_every_n_steps. The Trainer's defaults, 1 and 50, are refused.",
         ("The `ThroughputMonitor` only logs when gradient accumulation is finished",),
         error="ValueError: The `ThroughputMonitor` only logs when gradient accumulation is finished. You set ...",
         frames=("/pytorch/callbacks/throughput_monitor.py",),

@@ -32,15 +32,15 @@ PATCH = Patch(
     targets=(Target(f"{_RESULT}:_ResultCollection._extract_batch_size", _extract),),
     upstream=Upstream(issues=(10349, 10093)),
     impact=Impact(
-        "For a mean over the epoch the first self.log of each step walks through the batch, and warns, once for each "
-        "size, where its tensors differ in the first dimension. The size of the first counts in any case.",
+        "For an epoch mean, the first self.log of each step walks through the whole batch, and warns once per size if "
+        "its tensors differ in the first dimension. Lightning uses the size of the first tensor in any case.",
         (
             "Trying to infer the `batch_size` from an ambiguous collection",
             "_extract_batch_size is replaced by hand",
         ),
     ),
     opt_in="users who log without batch_size= in a model whose batches are made of many tensors, such as graphs",
-    note="Opt-in, as the warning tells that the mean may be weighted wrong. self.log(name, value, "
-    "batch_size=len(batch[0])) says the size: the batch is not looked at then, and the mean is weighted right. "
-    "Equivalent to self.log(name, value, batch_size=...) with the size of the batch's first tensor.",
+    note="Opt-in because the warning shows that the mean may be weighted wrongly. Without the patch, pass the size: "
+    "self.log(name, value, batch_size=len(batch[0])). Lightning then doesn't walk through the batch, and weights the "
+    "mean correctly.",
 )

@@ -57,8 +57,8 @@ PATCH = Patch(
     targets=(Target("pytorch.core.module:LightningModule.log", _log_eagerly),),
     upstream=Upstream(issues=(21836,), pull_requests=(21837,), commit="35c8970ba0", merged=True),
     impact=Impact(
-        "A compiled LightningModule that logs anything fails in its first step, with torch 2.12 and later. With "
-        "torch 2.2 it fails there too, or, on newer Lightning, logs a wrong epoch mean and says nothing.",
+        "A compiled LightningModule that calls self.log fails in its first step with torch 2.12 and later. With torch "
+        "2.2 it also fails or, on newer Lightning, logs a wrong epoch mean without a warning.",
         (
             "InternalTorchDynamoError: AttributeError: 'method' object has no attribute '__dict__'",
             "torch._dynamo.exc.InternalTorchDynamoError in self.log",
@@ -67,9 +67,8 @@ PATCH = Patch(
         error="torch._dynamo.exc.InternalTorchDynamoError: AttributeError: 'method' object has no attribute '__dict__'",
         frames=("torch/_dynamo/",),
     ),
-    note="torch.compile stops at each self.log and goes on after it, as with the official fix. Equivalent to the "
-    "same training without torch.compile. Who could rely on the old behaviour: a module that is not compiled "
-    "logs as before. fullgraph=True and self.log do not go together without it: with torch 2.6, which can "
-    "compile self.log, stock 2.5.1 and 2.6.1 end at the first one.",
+    note="torch.compile breaks the graph at each self.log, as with the official fix. Modules that are not compiled "
+    "log as without the patch. fullgraph=True and self.log don't work together: on Lightning 2.5.1 and 2.6.1 with "
+    "torch 2.6, they fail at the first self.log without the patch, too. Without the patch, don't compile the module.",
     after=("logged-number-precision",),
 )

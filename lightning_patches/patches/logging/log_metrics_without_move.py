@@ -27,11 +27,9 @@ PATCH = Patch(
     witnesses=(f"{_RESULT}:_ResultCollection.log",),
     upstream=Upstream(issues=(20388,)),
     impact=Impact(
-        "Each self.log costs about 0.2 ms more than in 2.3, whatever is logged: small models that log several "
-        "values per step train up to several times slower.",
+        "Each self.log takes about 0.2 ms more than in 2.3: training of a small model that logs several values per "
+        "step can be several times slower.",
         ("self.log is slow since 2.4.0", "training slower after upgrade to 2.4"),
     ),
-    note="Equivalent to the same training without the move that moves nothing. Who could rely on the old behaviour: "
-    "a program whose metrics lie on another device than what is logged, as after an earlier fit or a search, "
-    "needs the move: there it is made as before.",
+    note="A metric on another device than the logged value, as after an earlier fit or a search, is still moved.",
 )

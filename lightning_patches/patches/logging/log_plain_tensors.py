@@ -200,12 +200,11 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(20388,)),
     impact=Impact(
-        "Each self.log looks through its value three times for what may be nested in it, and makes two new objects of "
-        "its options, only to see that they are those of the last step.",
+        "Each self.log searches its value three times for nested values, and creates two new objects from its options "
+        "only to compare them with those of the last step.",
         ("self.log is slow", "apply_to_collection takes long in self.log"),
     ),
-    note="Equivalent to the same training, with a plain tensor taken as it is, and the options compared one by one. "
-    "Who could rely on the old behaviour: Values that are no plain tensor of one element, options that are not "
-    "the very ones that are kept, a Trainer's subclass, records of a class that a program has put in, steps of "
-    "Lightning's that it has replaced, and whatever ends in an error or a warning go Lightning's way.",
+    note="A plain tensor with one element is used as it is, and the options are compared one by one. All other "
+    "values, changed options, subclasses of the Trainer, replaced classes or methods of Lightning, and calls that "
+    "raise or warn use Lightning's code.",
 )

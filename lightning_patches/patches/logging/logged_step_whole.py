@@ -36,11 +36,11 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/trainer/connectors/test_logger_connector.py::test_uses_step_metric",),
     ),
     impact=Impact(
-        "With self.log('step', ...), the step that a logger gets is a float, which loggers with a typed step refuse, "
-        "and CSVLogger writes as 3.0.",
+        "With self.log('step', ...), loggers get the step as a float: loggers with a typed step refuse it, and "
+        "CSVLogger writes 3.0.",
         ("step can be a float", "TypeError: 'float' object cannot be interpreted as an integer"),
         error="TypeError: 'float' object cannot be interpreted as an integer",
     ),
-    opt_in="users who log a value named step, and have a logger that refuses it",
-    note="Opt-in, as the files of others change.",
+    opt_in="users who log a value named step and have a logger that refuses it",
+    note="Opt-in because the files of loggers that accept a float change.",
 )

@@ -34,13 +34,13 @@ def _update(original: Callable[..., None], namespace: str) -> Callable[..., None
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "those that are logged in half precision"),
+    changes_results=Effect("numbers", "values logged in half precision"),
     affected=(">=2.0.0,<2.1.0",),
     targets=(Target(f"{_RESULT}:_ResultMetric.update", _update),),
     upstream=Upstream(pull_requests=(18686,), commit="b69f3c6d10", fixed_in="2.1.0", tests=(_TEST,)),
     impact=Impact(
-        "While torch's default dtype is bfloat16 or float16, the mean that self.log reports for an epoch is far "
-        "too small: 1000 losses of 1 are logged as 0.256.",
+        "If torch's default dtype is bfloat16 or float16, the epoch mean that self.log reports is far too small: 1000 "
+        "losses of 1 are logged as 0.256.",
         ("logged epoch loss is wrong in bf16", "epoch metric too small in half precision"),
     ),
 )

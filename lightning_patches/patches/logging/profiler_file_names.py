@@ -35,11 +35,11 @@ PATCH = Patch(
         fixed_in="2.6.1",
     ),
     impact=Impact(
-        "With AdvancedProfiler(dump_stats=True), fit ends in an error, and without the profiler's report, where a "
-        "callback as ModelCheckpoint or EarlyStopping monitors a metric as val/loss.",
+        "With AdvancedProfiler(dump_stats=True), fit fails, without the profiler's report, if a callback such as "
+        "ModelCheckpoint or EarlyStopping monitors a metric with a slash, such as val/loss.",
         ("[Callback]ModelCheckpoint{'monitor':", "[Callback]EarlyStopping{'monitor':"),
         error="FileNotFoundError: [Errno 2] No such file or directory: ...[Callback]ModelCheckpoint{'monitor': ...",
     ),
-    note="Only where saving under the action's name has failed. The official fix changes the names of all files "
-    "that a profiler writes; here those that could be written stay.",
+    note="The name changes only if saving under the action's name fails. The official fix changes the names of all "
+    "files.",
 )

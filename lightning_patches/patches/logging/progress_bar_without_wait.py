@@ -52,8 +52,8 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(21232,)),
     impact=Impact(
-        "self.log(..., prog_bar=True) makes every training step wait for the GPU several times, even where there "
-        "is no progress bar, or one that is refreshed less often.",
+        "self.log(..., prog_bar=True) makes each training step wait for the GPU several times, even without a "
+        "progress bar or with one that is refreshed rarely.",
         (
             "low GPU utilization with prog_bar=True",
             "cudaStreamSynchronize in self.log",
@@ -62,8 +62,8 @@ PATCH = Patch(
     ),
     opt_in="users who log with prog_bar=True in fast steps on a GPU",
     signs=("prog_bar",),
-    note="Opt-in: for fast steps on a GPU, with prog_bar=True and a bar that is refreshed seldom. On a CPU there is "
-    "nothing to wait for, and reading takes longer. The same numbers are shown at the same time; a tensor that "
-    "a program itself puts into trainer.progress_bar_metrics becomes a number, too. Equivalent to "
-    "self.log(..., prog_bar=False), where no progress bar is shown.",
+    note="Opt-in because it helps only in fast steps on a GPU with a progress bar that is refreshed rarely: on a CPU, "
+    "reading takes longer. The same numbers are shown at the same time. A tensor that a program puts into "
+    "trainer.progress_bar_metrics also becomes a number. Without the patch, use prog_bar=False if no progress bar is "
+    "shown.",
 )

@@ -33,14 +33,12 @@ PATCH = Patch(
     targets=(Target(f"{_RESULT}:_ResultMetric.compute", _compute, stock=("self.meta.sync.fn",)),),
     upstream=Upstream(issues=(21838, 12354), pull_requests=(21839,)),
     impact=Impact(
-        "With self.log(..., on_epoch=True, sync_dist=True) and ranks that saw unequal numbers of samples, the mean "
-        "of an epoch is too large: 1.25 where each value was 1.",
+        "With self.log(..., on_epoch=True, sync_dist=True) and ranks with different numbers of samples, the epoch "
+        "mean is too large: 1.25 if each value was 1.",
         ("epoch mean is wrong with sync_dist and uneven batches", "sync_dist mean too large"),
     ),
-    note="The ranks' numbers of samples are averaged before they divide; the average of whole numbers was truncated "
-    "to a whole number. A strategy with a reduce of its own gets what it gets without the patch. Equivalent to "
-    "logging a torchmetrics.MeanMetric that is updated with the batch sizes as weights. Who could rely on the "
-    "old behaviour: Ranks with equal numbers of samples log the same means as before. With unequal ones the "
-    "mean changes to the right one, and with it what monitors it: a threshold that was tuned to the wrong one "
-    "has to be set anew.",
+    note="The average of the ranks' numbers of samples was truncated to a whole number; it no longer is. Ranks with "
+    "equal numbers of samples log the same means. With different numbers the mean changes, and with it everything "
+    "that monitors it: adjust thresholds that were tuned to the wrong mean. A strategy with a custom reduce is "
+    "unchanged. Without the patch, log a torchmetrics.MeanMetric that is updated with the batch sizes as weights.",
 )

@@ -76,9 +76,9 @@ def _compare(when: str, names: list[str]) -> None:
         return
     notices.warn_once(
         "logged-keys-differ",
-        f"Log the same names in the same order in all ranks, or without sync_dist=True: rank {dist.get_rank()} has "
-        f"logged ({', '.join(names)}), rank {first} ({', '.join(others)}). Lightning averages what comes at the "
-        "same place, whatever its name.",
+        f"With sync_dist=True, rank {dist.get_rank()} has logged ({', '.join(names)}), rank {first} "
+        f"({', '.join(others)}). Lightning averages values at the same position, whatever their names. Log the same "
+        "names in the same order in all ranks, or without sync_dist=True.",
         all_ranks=True,
     )
 
@@ -94,8 +94,8 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(21409,)),
     impact=Impact(
-        "Where ranks log different names with sync_dist=True, or in another order, each gets the mean of different "
-        "metrics, without a word.",
+        "If ranks log different names with sync_dist=True, or log them in another order, each rank gets the mean of "
+        "different metrics, without a warning.",
         (
             "sync_dist mixes metrics of ranks that log different keys",
             "callback_metrics differ between ranks",
@@ -103,8 +103,8 @@ PATCH = Patch(
         ),
     ),
     after=("progress-bar-without-wait",),
-    note="This patch mends nothing: it warns, once. The names of an epoch are compared where Lightning is about to "
-    "synchronize them, by one request to the process group's key-value store, for which no other rank is waited for, "
-    "and no collective is added. What is synchronized within a group of its own, or by a strategy with a reduce of its "
-    "own, is left alone. Who could rely on the old behaviour: nobody: nothing changes but the warning.",
+    note="This patch fixes nothing: it warns once. Nothing else changes. It compares the names of an epoch before "
+    "Lightning synchronizes them, with one request to the process group's key-value store. It waits for no other rank "
+    "and adds no collective. Values that are synchronized within a custom group, or by a strategy with a custom "
+    "reduce, are not checked.",
 )

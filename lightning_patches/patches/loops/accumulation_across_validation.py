@@ -39,7 +39,7 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "gradients from before a validation count"),
+    changes_results=Effect("numbers", "gradients from before a validation are kept"),
     affected=(">=2.0.0,<2.1.0",),
     targets=(Target(f"{_LOOP}.on_run_start", _on_run_start),),
     upstream=Upstream(
@@ -49,8 +49,8 @@ PATCH = Patch(
         tests=(f"{_TESTS}/loops/test_loops.py::test_validation_during_gradient_accumulation_window",),
     ),
     impact=Impact(
-        "With accumulate_grad_batches, a validation in the middle of an accumulation throws away the gradients "
-        "collected until then.",
+        "With accumulate_grad_batches, a validation in the middle of an accumulation discards the gradients "
+        "accumulated so far.",
         ("gradients are zero after validation", "accumulate_grad_batches with val_check_interval"),
     ),
 )

@@ -24,8 +24,8 @@ PATCH = Patch(
     targets=(Target("pytorch.utilities.signature_utils:is_param_in_hook_signature", _is_param_in_hook_signature),),
     upstream=Upstream(pull_requests=(17507,), commit="3867045de4", fixed_in="2.0.3"),
     impact=Impact(
-        "A training_step(self, batch) or training_step(self, dataloader_iter) below a decorator that takes *args and "
-        "uses functools.wraps is given batch and batch_idx, and ends the training.",
+        "A decorated training_step(self, batch) or training_step(self, dataloader_iter), whose decorator takes *args "
+        "and uses functools.wraps, gets both batch and batch_idx, which ends the training.",
         (
             "a decorated training_step gets too many arguments",
             "training_step() takes 2 positional arguments but 3 were given",
@@ -33,9 +33,9 @@ PATCH = Patch(
         error="TypeError: ....training_step() takes 2 positional arguments but 3 were given",
         frames=("/pytorch/strategies/strategy.py",),
     ),
-    opt_in="users who put a decorator on a training_step without batch_idx, on releases below 2.0.3",
-    note="Opt-in, as a decorator that takes batch_idx and does not pass it on is then called without it, as from 2.0.3 "
-    "on. training_step(self, batch, batch_idx) is the way round. Goes further than upstream: several decorators are "
-    "looked below, while 2.0.3 to 2.6.6 look below one.",
+    opt_in="users who decorate a training_step without batch_idx, on releases below 2.0.3",
+    note="Opt-in because a decorator that takes batch_idx and does not pass it on is then called without it, as from "
+    "2.0.3 on. Without the patch, declare training_step(self, batch, batch_idx). The patch looks through several "
+    "decorators; 2.0.3 to 2.6.6 look through one.",
     after=("hook-signature",),
 )

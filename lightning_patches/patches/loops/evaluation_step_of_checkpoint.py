@@ -51,7 +51,7 @@ def _load_progress(loop: Any, saved: dict[str, Any]) -> None:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "the step to which the metrics of an evaluation are logged"),
+    changes_results=Effect("numbers", "the step at which evaluation metrics are logged"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(f"{_CONNECTOR}.restore_loops", _restore_progress),
@@ -59,13 +59,12 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(20052, 19558), pull_requests=(21714,)),
     impact=Impact(
-        "trainer.test(ckpt_path=...) logs its results at the step where the training ended, or at epoch 0 and "
-        "step 0 in a new script, rather than at those of the checkpoint.",
+        "trainer.test(ckpt_path=...) logs its results at the step where training ended, or at epoch 0 and step 0 in a "
+        "new script, instead of the checkpoint's epoch and step.",
         ("test is logged at step 0", "trainer.test with a checkpoint logs the last epoch"),
     ),
     opt_in="users who compare the test results of several checkpoints in one logger",
-    note="Opt-in: scripts that look up their test results at step 0, or at the last step, find them elsewhere. "
-    "Afterwards the Trainer is where it was before, so that fit() goes on from there. Equivalent to epoch and "
-    "global_step as they stand in the checkpoint.",
+    note="Opt-in because scripts that look up their test results at step 0, or at the last step, find them elsewhere. "
+    "Afterwards the Trainer has its previous epoch and step, so that fit() continues from there.",
     around=("resume-after-last-batch",),
 )

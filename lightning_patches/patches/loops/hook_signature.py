@@ -36,12 +36,11 @@ PATCH = Patch(
     targets=(Target("pytorch.utilities.signature_utils:is_param_in_hook_signature", _is_param_in_hook_signature),),
     upstream=Upstream(issues=(20388,)),
     impact=Impact(
-        "Each self.log in a training_step, and each step, takes the step's signature apart with `inspect`: up to a "
-        "quarter of what a self.log costs.",
+        "Each self.log in a training_step, and each step, reads the step's signature with `inspect`, which takes up "
+        "to a quarter of the time of self.log.",
         ("self.log is slow", "inspect.getfullargspec takes long in self.log"),
     ),
-    note="Equivalent to the same training, with the signature read from the function's code. Who could rely on the "
-    "old behaviour: a step that is wrapped, has a signature of its own, or is no plain function is asked as "
-    "before.",
+    note="The signature is read from the function's code instead. A step that is wrapped, sets __signature__, or is "
+    "not a plain function is inspected as without the patch.",
     around=("decorated-hook-signature",),
 )

@@ -41,8 +41,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/loops/test_training_loop.py::test_val_check_interval_with_limit_val_batches_zero",),
     ),
     impact=Impact(
-        "Training with limit_val_batches=0 fails before its first batch where val_check_interval is larger than "
-        "the number of training batches. The error advises setting limit_val_batches to 0.",
+        "Training with limit_val_batches=0 fails before its first batch if val_check_interval is larger than the "
+        "number of training batches. The error advises setting limit_val_batches to 0.",
         ("must be less than or equal to the number of the training batches",),
         error="ValueError:  `val_check_interval` (...) must be less than or equal to the number of the "
         "training batches (...).",

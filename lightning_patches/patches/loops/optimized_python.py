@@ -35,7 +35,7 @@ PATCH = Patch(
     targets=(Target("pytorch.loops.fetchers:_DataFetcher.__next__", _next),),
     upstream=Upstream(pull_requests=(18496,), commit="023a18cd0e", fixed_in="2.0.9"),
     impact=Impact(
-        "With `python -O` or PYTHONOPTIMIZE, every training, evaluation and prediction ends at its first batch.",
+        "With `python -O` or PYTHONOPTIMIZE, all training, evaluation and prediction fails at the first batch.",
         ("cannot access local variable 'iterator'", "local variable 'iterator' referenced before assignment"),
         error="UnboundLocalError: cannot access local variable 'iterator' where it is not associated with a value",
         frames=("/pytorch/loops/fetchers.py",),

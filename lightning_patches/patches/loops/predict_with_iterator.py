@@ -32,7 +32,7 @@ PATCH = Patch(
         fixed_in="2.5.0",
     ),
     impact=Impact(
-        "predict(return_predictions=False) ends in an UnboundLocalError after its first batch, if predict_step takes "
+        "predict(return_predictions=False) raises an UnboundLocalError after its first batch if predict_step takes "
         "dataloader_iter.",
         ("cannot access local variable 'any_on_epoch' where it is not associated with a value",),
         error="UnboundLocalError: cannot access local variable 'any_on_epoch' where it is not associated with a value",

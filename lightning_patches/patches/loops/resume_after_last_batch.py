@@ -38,8 +38,8 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(19617,)),
     impact=Impact(
-        "With max_steps, a run that is resumed from the end of an epoch begins with an epoch of a single batch, whose "
-        "number is that of no batch, and calls the epoch's hooks for it.",
+        "With max_steps, a run that is resumed from the end of an epoch starts with an epoch of a single batch with "
+        "an invalid batch index, and calls the epoch's hooks for it.",
         ("resumed training runs an epoch of one batch", "batch_idx is the number of batches after resuming"),
         consequences=(
             Consequence(
@@ -48,13 +48,13 @@ PATCH = Patch(
                     "conditioned on metric ... which is not available",
                 ),
                 r"Restored all states from the checkpoint (?:file )?at (?!.*\.lr_find_)",
-                "the run was resumed, and may have begun with an epoch of one batch, which has no validation",
+                "the run was resumed, and may have started with an epoch of one batch, which has no validation",
                 unless=r"of the following: .{0,1000}\bval|available metrics are: .{0,1000}\bval",
             ),
         ),
     ),
     added="0.2.0",
-    note="Equivalent to the same with max_epochs, and without max_steps. A run that is resumed within an epoch, or"
-    " has taken its max_steps, is as before.",
+    note="A run that is resumed within an epoch, or has reached max_steps, is unchanged. Without the patch, use "
+    "max_epochs instead of max_steps.",
     after=("evaluation-step-of-checkpoint", "warn-mid-epoch-resume"),
 )

@@ -36,7 +36,7 @@ PATCH = Patch(
         tests=(f"{_TESTS}/checkpointing/test_model_checkpoint.py::test_load_with_inf_data_loader",),
     ),
     impact=Impact(
-        "Resuming fails if the validation data is a stream, an IterableDataset without a length.",
+        "Resuming fails if the validation data is a stream: an IterableDataset without a length.",
         ("OverflowError: cannot convert float infinity to integer",),
         error="OverflowError: cannot convert float infinity to integer",
         frames=("/loops/",),

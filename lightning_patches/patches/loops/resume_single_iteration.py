@@ -64,7 +64,7 @@ def _is_unused(data_fetcher: Any) -> bool:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "what a resumed training draws: order of shuffled data, dropout, noise"),
+    changes_results=Effect("numbers", "random values in resumed training: order of shuffled data, dropout, noise"),
     affected=(">=2.1.0,<2.5.3",),
     targets=(
         Target("pytorch.loops.loop:_Loop.load_state_dict", _load_state_dict),
@@ -77,17 +77,17 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/loops/test_double_iter_in_iterable_dataset.py::test_resume_training_with",),
     ),
     impact=Impact(
-        "When training is resumed from a checkpoint, the first epoch calls iter() on the data twice: worker "
-        "processes start twice, and a stream or a stateful dataset loses what the first iterator took.",
+        "When training is resumed from a checkpoint, the first epoch calls iter() on the data twice: worker processes "
+        "start twice, and a stream or a stateful dataset loses the items that the first iterator took.",
         (
             "iter called twice after resume",
             "IterableDataset skips samples after resuming from a checkpoint",
             "loss differs after resume with shuffled data",
         ),
     ),
-    note="Each iterator of a DataLoader draws a random number. With one of them less, a resumed training draws "
-    "other numbers than without the patch in all of its epochs: those of the fixed releases. They decide on "
-    "the order of shuffled data, and where nothing is shuffled on dropout and noise. With worker processes and "
-    "a sampler that has set_epoch, such as DistributedSampler, the order is that of the first epoch: these "
-    "releases hand the indices to the workers before set_epoch is called.",
+    note="Each iterator of a DataLoader draws a random number. With one iterator less, a resumed training draws other "
+    "numbers in all of its epochs: those of the fixed releases. They affect the order of shuffled data, or without "
+    "shuffling dropout and noise; one warning says so. With worker processes and a sampler with set_epoch, such as "
+    "DistributedSampler, the order is that of the first epoch: these releases pass the indices to the workers before "
+    "they call set_epoch.",
 )

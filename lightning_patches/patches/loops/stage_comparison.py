@@ -24,11 +24,10 @@ PATCH = Patch(
     targets=(Target("pytorch.trainer.trainer:Trainer.training", _training),),
     upstream=Upstream(issues=(20388,)),
     impact=Impact(
-        "`trainer.training`, which is asked for 13 times a step and three times at each self.log, turns two texts to "
-        "lower case and compares them.",
+        "`trainer.training`, which Lightning reads 13 times per step and three times per self.log, converts two "
+        "strings to lower case and compares them.",
         ("lightning_utilities enums __eq__ is called many times at each step",),
     ),
-    note="Equivalent to the same training, with the stage compared by identity first. Who could rely on the old "
-    "behaviour: a stage that a program has set to a text, or to a member of another enum, is compared as "
-    "before.",
+    note="Stages are first compared by identity. A stage that a program has set to a string, or to a member of "
+    "another enum, is compared as without the patch.",
 )

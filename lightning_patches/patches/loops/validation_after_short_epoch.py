@@ -70,14 +70,15 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect(
-        "numbers", "a validation, a step of the schedulers, and is_last_batch in a checkpoint, after a short epoch"
+        "numbers",
+        "after a short epoch there is a validation and a step of the schedulers, and a checkpoint has is_last_batch",
     ),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_EPOCH_LOOP}.advance", _advance_to_the_end),),
     upstream=Upstream(issues=(19624, 10290), pull_requests=(21552,)),
     impact=Impact(
-        "Where an IterableDataset yields fewer batches than its __len__ says, the validation at the end of the "
-        "epoch is left out, the learning rate is not decayed, and nothing says so.",
+        "If an IterableDataset yields fewer batches than its __len__ says, the validation at the end of the epoch is "
+        "skipped and the learning rate is not decayed, without a warning.",
         (
             "validation never runs with an IterableDataset",
             "IterableDataset with __len__ skips validation",
@@ -92,18 +93,16 @@ PATCH = Patch(
                     "callback_metrics[ ... KeyError: '...",
                 ),
                 "IterableDataset.{0,3} has .{0,3}__len__.{0,3} defined",
-                "an IterableDataset has a length, and yields less than it",
+                "an IterableDataset has a length, and yields fewer batches",
                 unless=r"of the following: .{0,1000}\bval|available metrics are: .{0,1000}\bval",
             ),
         ),
     ),
-    note="The last batch of such an epoch counts as the last: a checkpoint has is_last_batch, as with a right "
-    "length. The same is true of fit(model, iter(loader)) if batches were taken from the iterator before. "
-    "Gradients that accumulate_grad_batches holds back at the end of such an epoch still wait for the next "
-    "one, since the last batch is not known to be the last while it is trained on. Equivalent to the same "
-    "training with a dataset whose __len__ is right. Who could rely on the old behaviour: a program that ends "
-    "its epochs itself, or validates at other times than their ends, gets no validation that is not due. One "
-    "whose dataset's length is too large on purpose, to have no validation, changes: it has to say "
-    "limit_val_batches=0.",
+    note="The last batch of such an epoch counts as the last: a checkpoint has is_last_batch, as with a correct "
+    "length. The same applies to fit(model, iter(loader)) after batches were taken from the iterator. Gradients that "
+    "accumulate_grad_batches holds back at the end of such an epoch still wait for the next epoch, because the last "
+    "batch is not recognized while it is trained on. A program that ends its epochs itself, or validates at other "
+    "times than their ends, gets no additional validation. If your dataset's length is too large on purpose to avoid "
+    "validation, set limit_val_batches=0. Without the patch, correct the dataset's __len__.",
     after=("skipped-epoch-schedulers",),
 )

@@ -77,8 +77,8 @@ PATCH = Patch(
         fixed_in="2.5.0",
     ),
     impact=Impact(
-        "A run that is resumed from a checkpoint which was saved at the end of a validation validates one batch before "
-        "it trains: the metric of that batch is logged, and may be called the best.",
+        "A run that is resumed from a checkpoint saved at the end of a validation first validates one batch: the "
+        "metric of that batch is logged, and may become the best one.",
         (
             "validation runs first after resuming from a checkpoint",
             "validation metric is wrong after resuming",
@@ -88,11 +88,11 @@ PATCH = Patch(
     opt_in="users who resume from checkpoints that are saved at the end of a validation",
     signs=("ckpt_path val_check_interval", "ckpt_path save_on_train_epoch_end"),
     after=("validation-own-randomness",),
-    note="Opt-in, because programs that work without it can depend on that validation: those that read its metric in "
-    "on_train_epoch_end, and those that skip the first validation after a resume, whatever it is. With the patch, the "
-    "former find no metric, as from 2.5.0 on, and the latter skip a real validation. The most common of the latter "
-    "override on_validation_model_zero_grad (discussion 18110): the patch leaves modules that do so unchanged. "
-    "EarlyStopping and ReduceLROnPlateau miss one check, since the metric was lost with the first process; from 2.5.0 "
-    "on they end the run with an error instead (18595, open). A validation that had not ended when the checkpoint was "
-    "saved is continued, as without the patch.",
+    note="Opt-in because working programs can depend on that validation: those that read its metric in "
+    "on_train_epoch_end, and those that skip the first validation after a resume. With the patch, the former find no "
+    "metric, as from 2.5.0 on, and the latter skip a real validation. Modules that override "
+    "on_validation_model_zero_grad, the most common way to skip it (discussion 18110), are unchanged. EarlyStopping "
+    "and ReduceLROnPlateau miss one check, because the metric was lost with the first process; from 2.5.0 on they end "
+    "the run with an error instead (issue 18595, open). A validation that had not ended when the checkpoint was saved "
+    "continues.",
 )

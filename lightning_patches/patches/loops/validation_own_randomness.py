@@ -32,24 +32,23 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "random ones in training, which a validation no longer moves on"),
+    changes_results=Effect("numbers", "random values in training, which validation no longer affects"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target(f"{_EPOCH_LOOP}.on_advance_end", _on_advance_end),),
     upstream=Upstream(issues=(16827,)),
     impact=Impact(
-        "Each validation takes random numbers that the training would have taken, if only one for its loader: with "
-        "the same seed the training data comes in another order, and dropout drops other units, as soon as "
-        "validation runs more or less often.",
+        "Each validation, through its loader alone, takes random numbers that training would have taken: with the "
+        "same seed, the training data has another order and dropout drops other units as soon as validation runs more "
+        "or less often.",
         ("results change with val_check_interval", "validation affects shuffling of training data with a seed"),
     ),
-    opt_in="users who compare runs with one seed that validate more or less often",
+    opt_in="users who compare runs with the same seed that validate at different intervals",
     signs=(
         "seed_everything val_check_interval",
         "seed_everything check_val_every_n_epoch",
     ),
-    note="Opt-in: with the same seed, every run that validates takes another course than without the patch, and its "
-    "results cannot be compared to earlier ones. Random numbers of torch, NumPy and Python are put back after "
-    "each validation; where nothing else takes any, two validations see the same. Equivalent to a validation "
-    "DataLoader with a generator of its own.",
+    note="Opt-in because with the same seed, every run that validates differs from a run without the patch. The "
+    "random states of torch, NumPy and Python are restored after each validation; if nothing else draws random "
+    "numbers, two validations draw the same. Without the patch, give the validation DataLoader its own generator.",
     around=("validation-on-resume",),
 )

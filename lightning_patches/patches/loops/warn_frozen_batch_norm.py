@@ -50,7 +50,7 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
             notices.warn_once(
                 "frozen-batch-norm",
                 f"The batch norm layer {switched[0]}{more} is in training mode, though the model had put it into "
-                "evaluation mode: Lightning below 2.2 switches all modules when fit begins and after each validation. "
+                "evaluation mode: Lightning below 2.2 switches all modules when fit starts and after each validation. "
                 "To keep it frozen, set LIGHTNING_PATCHES=default,eval-mode-kept, or override train() in the "
                 "LightningModule (super().train(mode), layer.eval(), return self), or move to Lightning 2.2.0.",
             )
@@ -79,14 +79,13 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(18930,), pull_requests=(18951,), fixed_in="2.2.0"),
     impact=Impact(
-        "A batch norm layer that the model has put into evaluation mode is put back into training mode when fit begins "
-        "and after each validation, and its statistics move.",
+        "A batch norm layer that the model has put into evaluation mode is put back into training mode when fit "
+        "starts and after each validation, and its statistics change.",
         ("frozen batch norm changes its running_mean", "module.eval() in __init__ has no effect during fit"),
     ),
     added="0.2.0",
     after=("eval-mode-kept", "validation-on-resume", "validation-own-randomness"),
-    note="This patch mends nothing: it warns, once, after the first batch for which it is so. From 2.2.0 on each "
-    "module keeps its mode. Programs rely on either: the opt-in eval-mode-kept does the same below 2.2.0. Nothing but "
-    "the warning is new.",
+    note="This patch fixes nothing: it warns once, after the first batch that changes the statistics. Nothing else "
+    "changes. From 2.2.0 on each module keeps its mode; below, the opt-in patch eval-mode-kept does the same.",
     fixed_by=("eval-mode-kept",),
 )

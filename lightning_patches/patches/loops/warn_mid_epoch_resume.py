@@ -9,10 +9,10 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 
 _CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
 
-_MID_EPOCH_HARM = (
-    "Resumed from a checkpoint that was saved at the end of a batch, as ModelCheckpoint does it with "
+_SUMMARY = (
+    "Resumed from a checkpoint that was saved at the end of a batch, as ModelCheckpoint does with "
     "every_n_train_steps or train_time_interval, the loops count that batch twice: the run takes one optimizer "
-    "step more than the same run without a break, and its counters are off by one."
+    "step more than an uninterrupted run, and its counters are off by one."
 )
 
 
@@ -25,7 +25,7 @@ def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..
                 notices.warn_once(
                     "mid-epoch-resume",
                     f"This training is resumed from a checkpoint that was saved at the end of batch "
-                    f"{progress.processed} of an epoch. {_MID_EPOCH_HARM} It cannot be mended at run time: move to "
+                    f"{progress.processed} of an epoch. {_SUMMARY} No patch can fix this: move to "
                     f"Lightning 2.5.1 or later, or resume from a checkpoint that was saved at the end of an epoch.",
                 )
 
@@ -45,8 +45,8 @@ PATCH = Patch(
         fixed_in="2.5.0",
         tests=("tests/tests_pytorch/loops/test_loops.py::test_restart_parity",),
     ),
-    impact=Impact(_MID_EPOCH_HARM),
-    note="This patch mends nothing: it warns, once, when such a checkpoint is loaded.",
+    impact=Impact(_SUMMARY),
+    note="This patch fixes nothing: it warns once, when such a checkpoint is loaded. Nothing else changes.",
     after=("evaluation-step-of-checkpoint",),
     around=("resume-after-last-batch",),
 )

@@ -61,7 +61,7 @@ def _verify_configuration(original: Callable[..., None], namespace: str) -> Call
                 f"removed hooks {sorted(found)}",
                 "Lightning 2.x never calls "
                 + "; ".join(f"{name} (instead: {instead})" for name, instead in found.items())
-                + ". These hooks were taken away, and what they do here is not done.",
+                + ". Lightning 2.0 removed these hooks, so their code does not run.",
                 stacklevel=4,
             )
 
@@ -174,12 +174,12 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(17187,)),
     impact=Impact(
-        "A model or a callback that was written for Lightning 1.x has hooks that 2.x never calls, as on_epoch_end or "
-        "training_step_end, and trains without them, with no word about it.",
+        "A model or a callback that was written for Lightning 1.x has hooks that 2.x never calls, such as "
+        "on_epoch_end or training_step_end, and trains without them, without a warning.",
         ("on_epoch_end is never called", "a hook of a callback does nothing in Lightning 2"),
     ),
-    note="This patch mends nothing: it warns, once, of methods that do something, and that nothing in the program "
-    "seems to call. Equivalent to the hook that upstream's migration guide names, which the warning names, "
-    "too. Who could rely on the old behaviour: a program that calls such a method itself gets no warning, if "
-    "the call stands in its classes, in their modules or in what is running. Nothing else differs.",
+    note="This patch fixes nothing: it warns once about methods that are not empty and that no other code seems to "
+    "call. Nothing else changes. The warning names the hook that upstream's migration guide recommends. A program "
+    "that calls such a method itself gets no warning, if the call is in its classes, in their modules or in running "
+    "functions.",
 )

@@ -38,12 +38,12 @@ PATCH = Patch(
         fixed_in="2.5.0",
     ),
     impact=Impact(
-        "A run that is resumed from a checkpoint which was saved at the end of a validation validates one batch before "
-        "it trains: the metric of that batch is logged, and may be called the best.",
+        "A run that is resumed from a checkpoint saved at the end of a validation first validates one batch: the "
+        "metric of that batch is logged, and may become the best one.",
     ),
     after=("validation-on-resume", "validation-own-randomness", "warn-frozen-batch-norm"),
     fixed_by=("validation-on-resume",),
-    note="This patch fixes nothing: it warns once, after the first such validation. The opt-in validation-on-resume "
-    "fixes it. There is no warning if the program has left out that validation, or turned it into a sanity check. "
-    "Nothing but the warning is new.",
+    note="This patch fixes nothing: it warns once, after the first such validation, unless the program has skipped "
+    "that validation or turned it into a sanity check. Nothing else changes. The opt-in patch validation-on-resume "
+    "fixes the bug.",
 )

@@ -36,8 +36,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/loops/test_training_epoch_loop.py::test_no_batch_idx_gradient_accumulation",),
     ),
     impact=Impact(
-        "With accumulate_grad_batches and a training_step(self, batch), every batch throws away the gradients of "
-        "the batch before it: only the last batch of each accumulation counts.",
+        "With accumulate_grad_batches and a training_step(self, batch) without batch_idx, each batch discards the "
+        "gradients of the batch before it: only the last batch of each accumulation counts.",
         ("accumulate_grad_batches has no effect without batch_idx",),
     ),
 )

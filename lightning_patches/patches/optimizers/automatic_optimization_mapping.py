@@ -29,7 +29,7 @@ PATCH = Patch(
     ),
     upstream=Upstream(pull_requests=(18657,), commit="ac713656da", fixed_in="2.1.0"),
     impact=Impact(
-        "A training_step that returns a mapping that is no dict, as a UserDict, ends the run.",
+        "A training_step that returns a mapping other than a dict, such as a UserDict, ends the run with an error.",
         ("In automatic optimization, `training_step` must return a Tensor",),
         error="MisconfigurationException: In automatic optimization, `training_step` must return a Tensor, a dict, or "
         "None (where the step will be skipped).",

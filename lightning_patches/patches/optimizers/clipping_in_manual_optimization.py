@@ -56,7 +56,7 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(14598,)),
     impact=Impact(
-        "With automatic_optimization = False the Trainer refuses gradient_clip_val: it does not know when the "
+        "With automatic_optimization = False the Trainer refuses gradient_clip_val, because it does not know when the "
         "gradients are complete.",
         (
             "Automatic gradient clipping is not supported for manual optimization",
@@ -64,12 +64,11 @@ PATCH = Patch(
         ),
         error="MisconfigurationException: Automatic gradient clipping is not supported for manual optimization. ...",
     ),
-    opt_in="users who set gradient_clip_val for a model with manual optimization that does not clip by itself",
+    opt_in="users who set gradient_clip_val for a model with manual optimization that does not clip gradients itself",
     signs=("automatic_optimization gradient_clip_val -clip_gradients",),
-    note="Each step of each optimizer that self.optimizers() gives clips the gradients of that optimizer, by "
-    "configure_gradient_clipping, as automatic optimization does. Opt-in, as upstream leaves it to the model "
-    "on purpose; the same without it is self.clip_gradients(...) in training_step, which in 16-mixed precision "
-    "clips by that value with clipping-of-scaled-gradients only. Equivalent to "
-    "self.clip_gradients(optimizer, gradient_clip_val=1.0, gradient_clip_algorithm='norm') before each "
-    "optimizer.step(), and no value in the Trainer.",
+    note="Each step of an optimizer from self.optimizers() clips that optimizer's gradients through "
+    "configure_gradient_clipping, as automatic optimization does. Opt-in because upstream leaves clipping to the "
+    "model on purpose. Without the patch, call self.clip_gradients(optimizer, gradient_clip_val=1.0, "
+    "gradient_clip_algorithm='norm') before each optimizer.step(), and set no value in the Trainer. In 16-mixed "
+    "precision, self.clip_gradients clips scaled gradients unless you also enable clipping-of-scaled-gradients.",
 )

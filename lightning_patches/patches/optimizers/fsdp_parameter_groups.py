@@ -28,7 +28,8 @@ PATCH = Patch(
         fixed_in="2.0.5",
     ),
     impact=Impact(
-        "FSDP refuses an optimizer whose first parameter group has no parameter that is sharded, though another has.",
+        "FSDP refuses an optimizer whose first parameter group has no sharded parameter, although another group has "
+        "one.",
         ("The optimizer does not seem to reference any FSDP parameters",),
         error="ValueError: The optimizer does not seem to reference any FSDP parameters. ...",
     ),

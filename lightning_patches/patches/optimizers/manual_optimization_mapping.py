@@ -32,13 +32,12 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/trainer/optimization/test_manual_optimization.py::test_multiple_optimizers_step",),
     ),
     impact=Impact(
-        "With manual optimization, a training_step that returns a TensorDict, a ModelOutput of one's own, or another "
-        "mapping that is no dict ends the run.",
+        "With manual optimization, a training_step that returns a TensorDict, a custom ModelOutput or another mapping "
+        "that is not a dict ends the run.",
         ("In manual optimization, `training_step` must either return a Tensor or have no return",),
         error="lightning.fabric.utilities.exceptions.MisconfigurationException: In manual optimization, "
         "`training_step` must either return a Tensor or have no return",
     ),
-    note="Goes further than the official fix: a mapping needs no copy() of its own. Who could rely on the old "
-    "behaviour: a mapping that is no dict ended the run: no program that ran to its end returns one. What a "
-    "dict, a tensor or None is made into stays.",
+    note="The mapping needs no copy() method, unlike in the official fix. Results for a dict, a tensor or None are "
+    "unchanged.",
 )

@@ -36,8 +36,8 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "With manual optimization, configure_optimizers may not return a scheduler of one's own, although the program "
-        "steps it itself.",
+        "With manual optimization, configure_optimizers may not return a custom scheduler, although the program steps "
+        "it itself.",
         ("doesn't follow PyTorch's LRScheduler API. You should override the `LightningModule.lr_scheduler_step` hook",),
         error="lightning.fabric.utilities.exceptions.MisconfigurationException: The provided lr scheduler `...` "
         "doesn't follow PyTorch's LRScheduler API. You should override the "

@@ -26,13 +26,13 @@ def _optimizers(original: Callable[..., Any], namespace: str) -> Callable[..., A
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "a learning rate that is set through self.optimizers() after a resume counts"),
+    changes_results=Effect("numbers", "a learning rate that is set through self.optimizers() after a resume is used"),
     affected=(">=2.0.0,<2.0.7",),
     targets=(Target("pytorch.core.module:LightningModule.optimizers", _optimizers),),
     upstream=Upstream(pull_requests=(18280,), fixed_in="2.0.7"),
     impact=Impact(
-        "After a checkpoint has been loaded, self.optimizers() shows the parameter groups and state from before: "
-        "a learning rate that is set through it has no effect.",
+        "After a checkpoint is loaded, self.optimizers() shows the previous parameter groups and state: setting a "
+        "learning rate through it has no effect.",
         ("setting the learning rate of self.optimizers() has no effect after resume",),
     ),
 )

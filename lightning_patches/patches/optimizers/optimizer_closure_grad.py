@@ -34,8 +34,8 @@ PATCH = Patch(
     targets=(Target(f"{_MODULE}:Closure.closure", _closure),),
     upstream=Upstream(pull_requests=(18268,), fixed_in="2.0.7"),
     impact=Impact(
-        "An optimizer whose step() runs under torch.no_grad() and does not switch gradients on for its closure "
-        "ends the training at its first step.",
+        "An optimizer whose step() runs under torch.no_grad() and does not enable gradients for its closure ends the "
+        "training at its first step.",
         ("element 0 of tensors does not require grad and does not have a grad_fn",),
         error="RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
         frames=("/plugins/precision/precision",),

@@ -54,17 +54,16 @@ PATCH = Patch(
     targets=(Target(f"{_EPOCH_LOOP}._update_learning_rates", _update_learning_rates),),
     upstream=Upstream(issues=(10496, 9815), pull_requests=(21266,)),
     impact=Impact(
-        "With check_val_every_n_epoch=2 and a ReduceLROnPlateau that monitors a metric of the validation, the "
-        "training fails after its first epoch.",
+        "With check_val_every_n_epoch=2 and a ReduceLROnPlateau that monitors a validation metric, training fails "
+        "after its first epoch.",
         ("ReduceLROnPlateau conditioned on metric ... which is not available",),
         error="lightning.fabric.utilities.exceptions.MisconfigurationException: ReduceLROnPlateau conditioned "
         "on metric val_loss which is not available.",
     ),
-    note="A scheduler that has waited once is left alone in all epochs without validation. The open pull request "
-    "does the same to every ReduceLROnPlateau, even to one that follows a training metric. Equivalent to "
-    '"frequency": check_val_every_n_epoch in the dictionary of the scheduler, as the manual on '
-    "configure_optimizers asks for. Who could rely on the old behaviour: a scheduler that finds its metric in "
-    "the epoch in which it first looks for it is as before, and so is one with strict=False. A misspelled "
-    "metric still ends the training, but at the first validation rather than at the end of the first epoch; "
-    "where there is no validation at all, at the end of that epoch.",
+    note="A scheduler that has waited once is skipped in all epochs without validation. Schedulers that find their "
+    "metric in the first epoch, and those with strict=False, are unchanged. A misspelled metric still raises an "
+    "error, but at the first validation, or at the end of that epoch if there is no validation. The open pull request "
+    "treats all ReduceLROnPlateau schedulers this way, even those that monitor a training metric. Without the patch, "
+    'set "frequency": check_val_every_n_epoch in the dictionary of the scheduler, as the documentation of '
+    "configure_optimizers says.",
 )

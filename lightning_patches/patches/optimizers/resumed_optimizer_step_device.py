@@ -47,13 +47,11 @@ PATCH = Patch(
     ),
     impact=Impact(
         "Training that is resumed on a GPU with Adam or another optimizer that counts its steps is slower than "
-        "before: each step waits for the GPU once per parameter, to read the count.",
+        "before: each step waits for the GPU once per parameter to read the count.",
         ("Adam is slower after loading a checkpoint", "training is slower after resume"),
     ),
-    note="Goes further than the official fix: the official fix moves no state of the name step at all. Here a count "
-    "that torch wants on the device (fused, capturable) goes with the rest, also back to the CPU at the end, "
-    "and so does a custom optimizer's step that is more than a number. Who could rely on the old behaviour: "
-    "Optimizers whose count torch wants on the device, and those whose step is more than a number, are as "
-    "before. Code that reads Adam's count after a resume finds it on the CPU, as in training that is not "
-    "resumed; the weights are the same.",
+    note="A step count that torch needs on the device (fused, capturable), and a custom optimizer's step that is more "
+    "than a number, are still moved, also back to the CPU at the end. The official fix moves no state named step. "
+    "Code that reads Adam's step count after a resume finds it on the CPU, as in training that is not resumed; the "
+    "weights are the same.",
 )

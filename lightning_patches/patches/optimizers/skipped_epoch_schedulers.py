@@ -47,7 +47,7 @@ PATCH = Patch(
     ),
     opt_in="users who return -1 from on_train_batch_start and don't step the schedulers, on releases below 2.6.0",
     signs=("on_train_batch_start lr_scheduler",),
-    note="Opt-in, because a program that steps its schedulers itself after such an epoch works on these releases. With "
+    note="Opt-in because a program that steps its schedulers itself after such an epoch works on these releases. With "
     "the patch, as from 2.6.0 on, they would be stepped twice.",
     after=("resume-on-last-batch",),
 )

@@ -36,7 +36,7 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
             notices.warn_once(
                 "skipped-epoch-schedulers",
                 "on_train_batch_start ended the epoch by returning -1, and no learning rate scheduler was stepped: "
-                "Lightning below 2.6.0 forgets it then. Step them in on_train_epoch_end, or set "
+                "Lightning below 2.6.0 omits it then. Step them in on_train_epoch_end, or set "
                 "LIGHTNING_PATCHES=default,skipped-epoch-schedulers.",
             )
 
@@ -58,8 +58,8 @@ PATCH = Patch(
         "When on_train_batch_start returns -1 to skip the rest of an epoch, the learning rate is not decayed at "
         "the end of that epoch.",
     ),
-    note="This patch fixes nothing: it warns once, after the first such epoch. The opt-in skipped-epoch-schedulers "
-    "fixes it. There is no warning if the program steps a scheduler itself. Nothing but the warning is new.",
+    note="This patch fixes nothing: it warns once, after the first such epoch, unless the program steps a scheduler "
+    "itself. Nothing else changes. The opt-in patch skipped-epoch-schedulers fixes the bug.",
     fixed_by=("skipped-epoch-schedulers",),
     after=("resumed-metrics",),
 )

@@ -28,7 +28,7 @@ PATCH = Patch(
     ),
     impact=Impact(
         "With precision='16-mixed' or 'bf16-mixed', layers that training_step first runs under torch.no_grad() or "
-        "inference_mode() get no gradients from what it computes with them afterwards.",
+        "inference_mode() get no gradients from later computations.",
         (
             "element 0 of tensors does not require grad and does not have a grad_fn",
             "It looks like your LightningModule has parameters that were not used in producing the loss",
@@ -37,6 +37,6 @@ PATCH = Patch(
         frames=("/plugins/precision/amp.py",),
     ),
     probe=keeps_casts_without_grad,
-    note="The cause lies in torch, whose PR 165068 mends it: a probe decides, and with a torch without the bug "
-    "nothing changes. Copies of a weight that a user's own autograd function makes are not seen.",
+    note="The cause is in torch, and torch's PR 165068 fixes it. A probe checks the installed torch; without the bug "
+    "nothing changes. Copies of a weight that a custom autograd function makes are not covered.",
 )

@@ -43,7 +43,9 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
-    changes_results=Effect("numbers", "self.clip_gradients in manual optimization with precision='16-mixed'"),
+    changes_results=Effect(
+        "numbers", "training with self.clip_gradients, manual optimization and precision='16-mixed'"
+    ),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(f"{_AMP}:MixedPrecisionPlugin.clip_gradients", _clip_gradients, before="2.1.1"),
@@ -52,14 +54,14 @@ PATCH = Patch(
     upstream=Upstream(issues=(18089,)),
     impact=Impact(
         "In manual optimization with precision='16-mixed', self.clip_gradients clips gradients that are still scaled, "
-        "by 65536 at first: the steps are that much too small, and the training stands still.",
+        "initially by 65536: the steps are too small by that factor, and training makes no progress.",
         ("clip_gradients in manual optimization with 16-mixed", "loss does not decrease with self.clip_gradients"),
     ),
     opt_in="users who call self.clip_gradients in manual optimization with precision='16-mixed'",
     signs=("automatic_optimization clip_gradients",),
-    note="Opt-in, since scripts make up for the scale by hand: by a value that is multiplied with it or was tuned to "
-    "it, or by gradients that are divided and multiplied again. They train well as it is, and would not be clipped any "
-    "more. Who unscales by scaler.unscale_() is recognized by the scaler's state, and clips as before. Equivalent to "
-    "scaler.unscale_(optimizer), the clipping, scaler.step(optimizer) and scaler.update() by hand.",
+    note="Opt-in because some scripts compensate for the scale: their clip value is multiplied by it or tuned to it, "
+    "or they divide the gradients and multiply them again. They train correctly without the patch, and would clip "
+    "nothing with it. Scripts that call scaler.unscale_() are recognized and unchanged. Without the patch, call "
+    "scaler.unscale_(optimizer), clip, then call scaler.step(optimizer) and scaler.update().",
     after=("fused-optimizer-clipping", "warn-clipping-of-scaled-gradients"),
 )

@@ -33,8 +33,8 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect(
         "numbers",
-        "what is made after an error is no longer in double precision, and what is made between steps is in the "
-        "program's own default dtype",
+        "tensors created after an error are no longer in double precision, and tensors created between steps have the "
+        "program's default dtype",
     ),
     affected=(">=2.0.0,<2.1.0",),
     targets=(
@@ -43,9 +43,9 @@ PATCH = Patch(
     ),
     upstream=Upstream(pull_requests=(18500, 18068), commit="eb3b96d8bd", fixed_in="2.1.0"),
     impact=Impact(
-        "An exception in a step under precision='64-true' leaves torch's default dtype at float64: whatever the "
-        "program makes afterwards, such as the next trial of a search, is in double precision. A step that ends well "
-        "leaves it at float32, whatever the program had set: its data are then rounded, from the second batch on.",
+        "An exception in a step with precision='64-true' leaves torch's default dtype at float64: everything that the "
+        "program creates afterwards, such as the next trial of a search, has double precision. A step without an "
+        "exception leaves it at float32, whatever the program had set, so data is rounded from the second batch on.",
         (
             "default dtype is float64 after an exception",
             "default dtype is float32 after a step in 64-true",

@@ -31,8 +31,8 @@ PATCH = Patch(
     witnesses=("pytorch._graveyard.precision:_create_class",),
     upstream=Upstream(pull_requests=(19542,), commit="a6c0a31e57", fixed_in="2.2.1"),
     impact=Impact(
-        "A subclass of PrecisionPlugin, MixedPrecisionPlugin or another name that 2.2.0 has deprecated recurses "
-        "without end when it is made.",
+        "Creating a subclass of PrecisionPlugin, MixedPrecisionPlugin or another name deprecated in 2.2.0 causes an "
+        "infinite recursion.",
         ("a subclass of MixedPrecisionPlugin recurses without end", "maximum recursion depth exceeded"),
         error="RecursionError: maximum recursion depth exceeded",
         frames=("/pytorch/_graveyard/precision.py",),

@@ -17,15 +17,14 @@ PATCH = Patch(
     upstream=Upstream(issues=(20644,), pull_requests=(20921,)),
     impact=Impact(
         "With Fabric(precision='16-mixed') or 'bf16-mixed', layers that a model's forward() or a fabric.autocast() "
-        "block first runs under torch.no_grad() get no gradients from what is computed with them afterwards.",
+        "block first runs under torch.no_grad() get no gradients from later computations.",
         ("element 0 of tensors does not require grad and does not have a grad_fn",),
         error="RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
         frames=("/plugins/precision/amp.py",),
     ),
     probe=keeps_casts_without_grad,
-    note="The official fix is for the Trainer only. The cause lies in torch, see autocast-after-no-grad. Equivalent "
-    "to torch.clear_autocast_cache() after the block under no_grad. Who could rely on the old behaviour: With "
-    "a torch without the bug, and where no layer runs under no_grad first, nothing changes. With an affected "
-    "torch, layers train that did not before: a script that relied on that has to freeze them with "
-    "requires_grad_(False).",
+    note="The cause is in torch, and torch's PR 165068 fixes it. A probe checks the installed torch; without the bug "
+    "nothing changes. The official fix in Lightning is for the Trainer only. A script that relies on untrained layers "
+    "must freeze them with requires_grad_(False). Without the patch, call torch.clear_autocast_cache() after the "
+    "block under no_grad.",
 )

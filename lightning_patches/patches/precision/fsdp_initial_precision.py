@@ -37,10 +37,10 @@ PATCH = Patch(
         tests=(f"{_TESTS}::test_module_init_context",),
     ),
     impact=Impact(
-        "Under FSDP with precision 16-mixed or bf16-mixed, a model made in configure_model() or "
-        "Fabric.init_module() has half-precision parameters, and the optimizer works in half precision: small "
-        "steps are rounded away. Nothing says so.",
+        "Under FSDP with precision 16-mixed or bf16-mixed, a model created in configure_model() or "
+        "Fabric.init_module() has half-precision parameters, and the optimizer works in half precision: small steps "
+        "are rounded away, without a warning.",
         ("FSDP parameters are float16 with precision 16-mixed", "loss stagnates with FSDP and bf16-mixed"),
     ),
-    note="Parameters take twice the memory that they take in 2.6.0 and 2.6.1, as much as before and after those.",
+    note="Parameters take twice the memory that they take in 2.6.0 and 2.6.1, as in all other releases.",
 )

@@ -43,13 +43,13 @@ PATCH = Patch(
     ),
     impact=Impact(
         "With precision='bf16-mixed', gradient_clip_val and a fused optimizer, training fails at its first step "
-        "for no reason.",
+        "although clipping would work.",
         ("does not allow for gradient clipping because it performs unscaling of gradients internally",),
         error="RuntimeError: The current optimizer, ..., does not allow for gradient clipping because it "
         "performs unscaling of gradients internally. HINT: Are you using a 'fused' optimizer?",
     ),
-    note="Equivalent to clipping by hand, in configure_gradient_clipping. Who could rely on the old behaviour: a "
-    "script that clips by hand, because gradient_clip_val is refused, trains as before. One that catches the "
-    "error in order to take another optimizer no longer gets it, and trains with the fused one.",
+    note="Scripts that clip in configure_gradient_clipping are unchanged. A script that catches the error to choose "
+    "another optimizer no longer gets it, and trains with the fused one. Without the patch, clip in "
+    "configure_gradient_clipping.",
     around=("clipping-of-scaled-gradients",),
 )

@@ -10,18 +10,19 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 from lightning_patches.patches.precision.clipping_of_scaled_gradients import are_scaled
 
 _AMP = "pytorch.plugins.precision.amp"
-_MENDS = "clipping-of-scaled-gradients"
+_FIX = "clipping-of-scaled-gradients"
 
 
 def _clip_gradients(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def clip_gradients(self: Any, optimizer: Any, clip_val: Any = 0.0, *args: Any, **kwargs: Any) -> None:
-        is_known = notices.was_said(_MENDS) or _MENDS in names_in(type(self).clip_gradients)
+        is_known = notices.was_said(_FIX) or _FIX in names_in(type(self).clip_gradients)
         if not is_known and clip_val > 0 and are_scaled(self.scaler, optimizer):
             notices.warn_once(  # only once, since reading the scale waits for the GPU
-                _MENDS,
-                f"Set LIGHTNING_PATCHES=default,{_MENDS}, or unscale, step and update by the scaler by hand "
-                f"(unless you make up for the scale yourself): the gradients that self.clip_gradients clips to "
-                f"{clip_val} are still scaled by {self.scaler.get_scale():g}, and steps are that much too small.",
+                _FIX,
+                f"The gradients that self.clip_gradients clips to {clip_val} are still scaled by "
+                f"{self.scaler.get_scale():g}, so the steps are too small by that factor. Set "
+                f"LIGHTNING_PATCHES=default,{_FIX}, or unscale, step and update through the scaler yourself. Ignore "
+                "this warning if your script compensates for the scale.",
             )
         original(self, optimizer, clip_val, *args, **kwargs)
 
@@ -40,11 +41,11 @@ PATCH = Patch(
     upstream=Upstream(issues=(18089,)),
     impact=Impact(
         "In manual optimization with precision='16-mixed', self.clip_gradients clips gradients that are still scaled, "
-        "by 65536 at first: the steps are that much too small, and the training stands still.",
+        "initially by 65536: the steps are too small by that factor, and training makes no progress.",
         ("gradients are clipped while they are scaled", "training with 16-mixed and clip_gradients stands still"),
     ),
     after=("fused-optimizer-clipping",),
-    note="This patch mends nothing: it warns, once. The opt-in clipping-of-scaled-gradients mends it. Nothing but the "
-    "warning is new.",
+    note="This patch fixes nothing: it warns once. Nothing else changes. The opt-in patch "
+    "clipping-of-scaled-gradients fixes the bug.",
     fixed_by=("clipping-of-scaled-gradients",),
 )

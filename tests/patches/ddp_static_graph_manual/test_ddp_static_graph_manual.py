@@ -55,7 +55,7 @@ def test_unsupported_case_causes_a_warning():
         [
             f"[rank {rank}] DDPStrategy(static_graph=True): the first backward of manual optimization was under"
             " no_sync(). torch does not support that with a static graph, and the ranks will not average their"
-            " gradients. Leave out static_graph=True, or no_sync()."
+            " gradients. Remove static_graph=True or no_sync()."
         ]
         for rank in (0, 1)
     ], shim

@@ -34,7 +34,7 @@ def test_jobs_with_several_ranks_get_a_warning():
     assert result.ok, result
     assert not result.observations[0]["trained"]
     (warning,) = result.observations[0]["warnings"]
-    assert warning.startswith("Never freeze them, and give them a parameter group with lr=0")
+    assert "Never freeze them, and give them a parameter group with lr=0" in warning
 
 
 PROOFS = tuple(

@@ -20,7 +20,7 @@ def test_warning_reports_the_missing_optimizer_state():
     result = PROGRAM.shim()
     assert result.ok, result
     (said,) = result.observations[0]["warnings"]
-    assert "begin anew" in said
+    assert "start again" in said
 
 
 test_other_checkpoints_are_loaded_as_on_stock = PROGRAM.unchanged("whole")

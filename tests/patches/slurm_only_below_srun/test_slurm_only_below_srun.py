@@ -47,7 +47,7 @@ WAYS = {
 def test_launcher_of_the_ranks_is_detected(version, case, launcher):
     result = PROGRAM.shim(case, version)
     assert result.ok and result.observations[0]["launcher"] == launcher, result
-    said = result.output.count("Lightning starts its ranks by itself")
+    said = result.output.count("Lightning starts the ranks itself")
     assert said == (case in ("per-node", "special", "mpirun", "pty")), result
     assert result.output.count("SLURM is the launcher") == (case == "salloc"), result
 

@@ -25,7 +25,7 @@ def test_scaled_gradients_cause_a_warning_and_are_unchanged(version):
     shim, (warning,) = seen(version, "two")
     assert shim["weights"] == stock["weights"]
     assert shim["asked"] == stock["asked"] + 1, "each time waits for the GPU"
-    assert "clips to 0.01 are still scaled by 1024, and" in warning
+    assert "clips to 0.01 are still scaled by 1024, so" in warning
 
 
 @pytest.mark.parametrize("case", ["two-by-hand", "norm-by-hand", "automatic"])
