@@ -52,7 +52,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
-    changes_results=Effect("numbers", "a resumed run continues instead of starting anew"),
+    changes_results=Effect("numbers", "a resumed run continues instead of starting again"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target("pytorch.callbacks.lr_finder:LearningRateFinder.on_fit_start", _skip_lr_search, stock=("self",)),
@@ -63,16 +63,16 @@ PATCH = Patch(
     upstream=Upstream(),
     impact=Impact(
         "With the callback LearningRateFinder or BatchSizeFinder, fit(ckpt_path=...) starts at epoch 0 and step 0, "
-        "with the weights of the checkpoint, a new optimizer and new schedulers, without a word.",
+        "with the weights of the checkpoint, a new optimizer and new schedulers, without a warning.",
         (
             "resumed training starts at epoch 0 with LearningRateFinder",
             "ckpt_path is ignored with BatchSizeFinder",
             "LearningRateFinder callback resets global_step when resuming from a checkpoint",
         ),
     ),
-    note="Equivalent to a resumed run without the callback, and with the batch size that was found. The finder "
-    "searches before the training state is restored, and its end drops that state. The learning rate that was found "
-    "is in the optimizer's state. The batch size is taken from the checkpoint's hyperparameters; if it is not there, "
-    "a warning says so. Who could rely on the old behavior: no one, since the run repeats its epochs. To start a new "
-    "run from weights, load them with load_from_checkpoint. Subclasses of the callbacks and Tuner are unchanged.",
+    note="The finder does not search in a resumed run, because its search runs before the training state is restored, "
+    "and its end discards that state. The learning rate that was found is in the optimizer's state. The batch size is "
+    "taken from the checkpoint's hyperparameters; a warning says if it is missing there. Subclasses of the callbacks "
+    "and Tuner are unchanged. To start a new run from weights, load them with load_from_checkpoint. Without the "
+    "patch, remove the callback in the resumed run, and set the batch size that was found.",
 )
