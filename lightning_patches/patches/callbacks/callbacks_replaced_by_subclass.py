@@ -48,7 +48,7 @@ PATCH = Patch(
         "of ModelCheckpoint, is added instead: both run, and both write files.",
         ("configure_callbacks does not replace ModelCheckpoint",),
     ),
-    opt_in="users whose configure_callbacks returns a subclass of a callback that the Trainer has",
+    opt_in="users who return from configure_callbacks a subclass of a callback that the Trainer has",
     signs=("configure_callbacks",),
     note="Opt-in because a program may rely on both callbacks.",
 )

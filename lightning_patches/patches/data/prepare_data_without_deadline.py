@@ -115,7 +115,7 @@ PATCH = Patch(
         would_tell="which rank was missing, and its stack: run again with LIGHTNING_PATCHES_HANG_TIMEOUT=300. It is "
         "this bug only if that rank was in prepare_data or in a rank_zero_first block",
     ),
-    opt_in="users whose download or data preparation takes longer than the process group's timeout",
+    opt_in="users who download or prepare data for longer than the process group's timeout",
     signs=(
         "prepare_data",
         "rank_zero_first",

@@ -41,7 +41,7 @@ PATCH = Patch(
         "remote directory, such as CSVLogger('logs'): the metrics of the run before are lost.",
         ("metrics.csv of the last run is gone", "CSVLogger always writes to version_0"),
     ),
-    opt_in="users of Fabric's CSVLogger, or of one with a relative directory",
+    opt_in="users who use Fabric's CSVLogger, or one with a relative directory",
     signs=("CSVLogger",),
     note="Opt-in because a script may expect the newest run in version_0.",
     after=("logger-version-folder-names",),

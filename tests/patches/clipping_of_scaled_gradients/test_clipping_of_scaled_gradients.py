@@ -21,7 +21,7 @@ def test_program_that_compensates_for_the_scale_trains_as_on_stock(case):
     """Why it is opt-in: with it these would not be clipped."""
     stock, shim, opted = (
         PROGRAM.run(case, shim=on, toggle=toggle).observations[0]
-        for on, toggle in ((False, None), (True, None), (True, NAME))
+        for on, toggle in ((False, ""), (True, "default"), (True, NAME))
     )
     assert stock["moved"] and stock["weights"] == shim["weights"] != opted["weights"]
 

@@ -14,6 +14,12 @@ SCENARIO, PATCH = "tuner_cleanup_on_error", "tuner-cleanup-on-error"
 BROKE, STOPPED, MASKED = "ValueError: the step broke", "Stop: interrupted", "OSError: the data is gone"
 
 
+@pytest.fixture(scope="module")
+def no_search():
+    """A fit without a search before it."""
+    return Program("tuner-cleanup-on-error", "2.6.6").stock("no_search").facts
+
+
 def stock_variant(distribution, version, case):
     """Return the state after a failed search, with its error under ``"error"``. The following fit may also fail."""
     result = run(SCENARIO, Variant(distribution, version), case)
