@@ -304,7 +304,7 @@ def header_text(header: dict[str, list[str]]) -> str:
 
 def disagreements(diff: Diff, patch: Patch) -> list[str]:
     """Return the contradictions between a diff and the patch's record."""
-    wrong = [f"no {name}" for name in ("Bug", "Affected") if not diff.header.get(name)]
+    wrong = [] if diff.header.get("Affected") else ["no Affected"]
     marker = MARKER + diff.name
     for path, hunks in diff.changes:
         if not any(kind == "+" and marker in text for hunk in hunks for kind, text in hunk.lines):

@@ -352,6 +352,7 @@ def test_fixed_by_names_the_patches_of_the_same_issue() -> None:
     """In a fork with one of these, the warning is not wanted."""
     left = {  # these warn of more than the patch with the same issue fixes
         "warn-mid-epoch-resume": {"validation-on-resume"},
+        "warn-validation-on-resume": {"resumed-metrics"},
         "warn-sampler-shuffled": {"sampler-order-kept"},
         "warn-unfrozen-after-ddp": {"ddp-with-unfrozen"},
     }

@@ -30,6 +30,8 @@ BEGINS: dict[str, str] = {
     "lr-finder-train-loader": rf"{NUMBERS}|call DataLoader\.check_worker_number_rationality",
     "lr-finder-val-loader": NUMBERS,
     "resume-single-iteration": NUMBERS,
+    "resume-on-last-batch": rf"{NUMBERS}|call |file ",
+    "resumed-metrics": rf"{NUMBERS}|file \S+\.ckpt \S*_monitored_metrics|call \w+\.\w*save_checkpoint\(",
     "sampler-set-epoch": r"saw set_epoch|call \w+\.set_epoch",
     "tuner-cleanup-on-error": r"message INFO Restor|call \w+\.(load_checkpoint|load_state_dict|on_exception)\("
     r"|file \S*\.(lr_f|scale_b)|saw datamodule state = |state \w+ files "

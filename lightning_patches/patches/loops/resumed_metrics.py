@@ -1,4 +1,4 @@
-"""A resumed run has the metrics that schedulers and callbacks monitor, and no scheduler steps twice or loses a step."""
+"""A resumed run has its monitored metrics, and schedulers step once for its epoch."""
 
 from __future__ import annotations
 
@@ -159,6 +159,7 @@ PATCH = Patch(
         "other schedulers by epoch step twice for that epoch.",
         (
             "learning rate differs after resuming with ReduceLROnPlateau",
+            "scheduler such as StepLR steps a second time for an epoch that was finished, after resuming",
             "scheduler steps twice after resuming from a checkpoint that was saved after validation",
             "Early stopping conditioned on metric ... which is not available after resuming",
         ),
