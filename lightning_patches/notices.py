@@ -8,11 +8,44 @@ import warnings
 
 from lightning_patches.errors import LightningPatchesWarning, PatchError
 
-strict = False
-quiet = False
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Optional, Protocol
+
+    class Options(Protocol):
+        """The options of a selection; see :class:`lightning_patches.engine.toggle.Selection`."""
+
+        @property
+        def strict(self) -> bool: ...
+
+        @property
+        def quiet(self) -> bool: ...
+
+
 _said: set[str] = set()
+_get_selection: Optional[Callable[[], Optional[Options]]] = None
 
 _RANK_VARIABLES = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "JSM_NAMESPACE_RANK")
+
+
+def use_options_of(get_selection: Callable[[], Optional[Options]]) -> None:
+    """Obey ``strict`` and ``quiet`` of a selection.
+
+    Args:
+        get_selection: returns the active selection, ``None`` if there is none.
+    """
+    global _get_selection
+    _get_selection = get_selection
+
+
+def _has(option: str) -> bool:
+    selection = _get_selection() if _get_selection is not None else None
+    return bool(getattr(selection, option, False))
+
+
+def is_quiet() -> bool:
+    """True if the active selection has ``quiet``."""
+    return _has("quiet")
 
 
 def rank() -> int:
@@ -83,9 +116,8 @@ def cut(text: str, most: int = 200) -> str:
 
 def notice(message: str, urgent: bool = False, details: str = "") -> None:
     """One line on stderr, from the speaker only. Never raises: a closed stderr must not end a training."""
-    if (quiet and not urgent) or not (urgent or is_speaker()):
-        return
-    say(message, details)
+    if urgent or (not is_quiet() and is_speaker()):
+        say(message, details)
 
 
 def notice_once(key: str, message: str) -> None:
@@ -139,6 +171,6 @@ def report_misuse(key: str, message: str) -> None:
     Raises:
         PatchError: under ``strict``, in every rank that sees it.
     """
-    if strict:
+    if _has("strict"):
         raise PatchError(printable(f"[rank {rank()}] {message}"))
     warn_once(key, f"[rank {rank()}] {message}", all_ranks=True, stacklevel=4)

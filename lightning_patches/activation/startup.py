@@ -70,16 +70,17 @@ def activate(spec: Optional[str]) -> None:
     if spec is not None and not isinstance(spec, str):
         raise TypeError(f"activate() takes a text such as 'default,-19813', not {spec!r}")
     _told_to_stop = False
-    text = _toggle(spec)
+    armed = _Armed(spec, tolerant=False)
+    text = armed.text
     try:
         if text is not None and not are_plain(text):
-            selection = _selection(text)  # an unknown item is reported now, not when Lightning is imported
+            selection = armed.selection()  # an unknown item is reported now, not when Lightning is imported
             if spec is not None:
                 _say_what_is_lost(spec, selection)
         if any(root in sys.modules for root in hooks.ROOT_PACKAGES) or (_patcher is not None and _patcher.active):
-            _fire(spec)
+            _fire(armed.selection())
         else:
-            _arm(_Armed(spec, tolerant=False))
+            _arm(armed)
     except ImportError as error:
         _go_without(error, text)
         return
@@ -125,7 +126,7 @@ def _selects_any(text: Optional[str]) -> bool:
 def _say_what_is_lost(spec: str, selection: Selection) -> None:
     """Print a line if a selection drops patches: many users expect ``activate("19813")`` to add one."""
     before = _patcher.selection if _patcher is not None and _patcher.active else outlook()
-    added = _selection(f"default,{spec}").names
+    added = _parse(f"default,{spec}").names
     lost = (before.names if before is not None else frozenset()) & (added - selection.names)
     if lost and not selection.quiet:
         from lightning_patches import notices
@@ -135,11 +136,6 @@ def _say_what_is_lost(spec: str, selection: Selection) -> None:
             f"activate({spec!r}) replaces the selection; patches that are off now: {len(lost)}. "
             f"activate({'default,' + spec!r}) keeps them.",
         )
-
-
-def _toggle(spec: Optional[str]) -> Optional[str]:
-    """Return the given toggle, or that of the environment."""
-    return os.environ.get(VARIABLE) if spec is None else spec
 
 
 def _arm(armed: _Armed) -> None:
@@ -175,14 +171,13 @@ def outlook() -> Optional[Selection]:
     armed = hooks.installed()
     if not isinstance(armed, _Armed) or not hooks.in_force():
         return Selection(frozenset(), spec="this process, in which nothing is activated")
-    text = _toggle(armed.spec)
     try:
-        return _selection(text)
+        return armed.selection()
     except ToggleError:
-        return Selection(frozenset(), spec=f"{text}, which is in error")
+        return Selection(frozenset(), spec=f"{armed.text}, which is in error")
 
 
-def _selection(text: Optional[str]) -> Selection:
+def _parse(text: Optional[str]) -> Selection:
     from lightning_patches.engine.toggle import parse
 
     return parse(text, _catalogue())
@@ -194,8 +189,7 @@ def _catalogue() -> tuple[Patch, ...]:
     return index()
 
 
-def _fire(spec: Optional[str], armed: Optional[_Armed] = None) -> None:
-    selection = _selection(_toggle(spec))
+def _fire(selection: Selection, armed: Optional[_Armed] = None) -> None:
     patcher().activate(selection, on_behalf_of=armed)
     if not selection.names:
         return
@@ -246,10 +240,29 @@ class _Armed:
     def __init__(self, spec: Optional[str], tolerant: bool) -> None:
         self.spec = spec
         self.tolerant = tolerant
+        self._parsed: tuple[Optional[str], Optional[Selection]] = None, None
+
+    @property
+    def text(self) -> Optional[str]:
+        """The given toggle, or that of the environment."""
+        return os.environ.get(VARIABLE) if self.spec is None else self.spec
+
+    def selection(self) -> Selection:
+        """Parse the toggle, once for each value.
+
+        Raises:
+            ToggleError: an item is unknown.
+        """
+        text = self.text
+        parsed_text, selection = self._parsed
+        if selection is None or parsed_text != text:
+            selection = _parse(text)
+            self._parsed = text, selection
+        return selection
 
     def concerns(self, name: str, spec: Optional[ModuleSpec] = None) -> bool:
         """Every module does, until we are active; none if the environment asks for nothing."""
-        text = _toggle(self.spec)
+        text = self.text
         if _selects_any(text):
             return True
         if "." in name:
@@ -258,10 +271,10 @@ class _Armed:
 
     def __call__(self) -> Optional[Patcher]:
         try:
-            _fire(self.spec, self)
+            _fire(self.selection(), self)
             return patcher()
         except ImportError as error:
-            _go_without(error, _toggle(self.spec))
+            _go_without(error, self.text)
             return None
         except Exception as error:
             if not self.tolerant or isinstance(error, PatchError):

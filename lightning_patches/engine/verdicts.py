@@ -240,13 +240,13 @@ def _look(
 
 def _around(patcher: Patcher, namespace: distributions.Namespace, target: Target) -> str:
     module = sys.modules.get(distributions.module_name(namespace.name, target.module))
-    return patcher.wrapper_around(module, target) if module is not None else ""
+    return patcher.swaps.wrapper_around(module, target) if module is not None else ""
 
 
 def _why_missing(patcher: Patcher, patch: Patch, target: Target, module: ModuleType) -> Decision:
     if not patcher.active:
         return Decision("disabled", "not activated in this process")
-    if patcher.was_here(patch, module, target):
+    if patcher.swaps.was_applied(patch, module, target):
         return Decision("failed", f"something replaced {target.location} after it was patched")
     return Decision(
         "failed", f"{target.location} was imported past our hook; `lightning_patches.activate()` tries again"
@@ -255,7 +255,7 @@ def _why_missing(patcher: Patcher, patch: Patch, target: Target, module: ModuleT
 
 def _missed(patcher: Patcher) -> dict[tuple[str, str], list[str]]:
     """Return the places that still reference an original, by namespace and patch."""
-    originals = patcher.originals()
+    originals = patcher.swaps.originals()
     found: dict[tuple[str, str], list[str]] = {}
     for key, places in references.find({key: function for key, (function, _) in originals.items()}).items():
         _, slot = originals[key]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from lightning_patches import notices
+from lightning_patches.engine import toggle
 from lightning_patches.errors import PatchError
 from lightning_patches.notices import LightningPatchesWarning
 from tests.unit.fakes import check
@@ -22,8 +23,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in notices._RANK_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(notices, "_said", set())
-    monkeypatch.setattr(notices, "strict", False)
-    monkeypatch.setattr(notices, "quiet", False)
+    monkeypatch.setattr(notices, "_get_selection", None)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
 
 
@@ -95,8 +95,8 @@ def test_notice_works_while_multiprocessing_is_imported(
     assert capsys.readouterr().err
 
 
-def test_quiet_leaves_errors(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notices, "quiet", True)
+def test_quiet_leaves_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    notices.use_options_of(lambda: toggle.Selection(frozenset(), quiet=True))
     notices.notice("news")
     notices.notice("an error", urgent=True)
     assert capsys.readouterr() == ("", "lightning_patches: an error\n")
@@ -144,8 +144,8 @@ def test_misuse_is_a_warning_on_the_rank_that_sees_it(monkeypatch: pytest.Monkey
         notices.report_misuse("key", "this cannot work")
 
 
-def test_misuse_is_an_error_under_strict_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notices, "strict", True)
+def test_misuse_is_an_error_under_strict_each_time() -> None:
+    notices.use_options_of(lambda: toggle.Selection(frozenset(), strict=True))
     for _ in range(2):
         with pytest.raises(PatchError, match=r"\[rank 0\] this cannot work"):
             notices.report_misuse("key", "this cannot work")
@@ -163,14 +163,12 @@ EVIL = "last\x1b\x1b[1m]0;title\x07\x9b31m\u202e.ckpt\r\nlightning_patches: all 
 
 
 @pytest.mark.parametrize("kind", ["notice", "notice_once", "say", "warn_once", "report_misuse", "strict", "an error"])
-def test_name_cannot_forge_a_line_or_control_a_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_name_cannot_forge_a_line_or_control_a_terminal(capsys: pytest.CaptureFixture[str], kind: str) -> None:
     """For example, the name of a checkpoint."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("error" if kind == "an error" else "always")
         if kind == "strict":
-            monkeypatch.setattr(notices, "strict", True)
+            notices.use_options_of(lambda: toggle.Selection(frozenset(), strict=True))
             with pytest.raises(PatchError) as raised:
                 notices.report_misuse("key", EVIL)
             print(raised.value, file=sys.stderr)

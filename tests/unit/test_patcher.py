@@ -20,7 +20,7 @@ from unittest import mock
 
 import pytest
 
-from lightning_patches.engine import attributes, distributions, gate, references, toggle, verdicts
+from lightning_patches.engine import attributes, distributions, gate, plan, references, swaps, toggle, verdicts
 from lightning_patches.engine import patcher as patcher_module
 from lightning_patches.engine.functions import NAMES, ORIGINAL
 from lightning_patches.engine.patcher import Patcher
@@ -1060,7 +1060,7 @@ def test_interrupted_late_activation_is_undone(world: World, monkeypatch: pytest
 class InterruptedAt:
     """Raises KeyboardInterrupt once, before the given line that the code for swap and undo runs."""
 
-    FILES = {references.__file__, attributes.__file__, patcher_module.__file__}
+    FILES = {module.__file__ for module in (references, attributes, plan, swaps, patcher_module)}
 
     def __init__(self, step: int) -> None:
         self.steps_left = step
@@ -1118,7 +1118,7 @@ def test_deactivate_continues_after_an_interruption_at_any_line(world: World, mo
             patcher.deactivate()
         assert patcher.deactivate() == [], step
         assert found() == originals, step
-        assert not patcher._slots, step
+        assert not list(patcher.swaps), step
         if not run.interrupted:
             break
     assert step > 100

@@ -388,7 +388,7 @@ def tell_and_write(in_short: str, text: str, data: dict[str, Any]) -> None:
 
 def say_in_short(text: str) -> None:
     """Print one line that is not a report, unless the toggle has ``quiet``."""
-    if not notices.quiet:
+    if not notices.is_quiet():
         say(text)
 
 
