@@ -1,50 +1,25 @@
-"""Checks of the environment in which a training is started, for ``lightning-patches doctor``.
+"""Checks of the environment in which training starts, for ``lightning-patches doctor``.
 
-A check is a function of :class:`~lightning_patches.doctor.facts.Facts` that yields findings. It looks at nothing but
-the facts it is given; :func:`~lightning_patches.doctor.machine.gather` looks at the machine. Neither imports torch or
-Lightning into this process.
+A check is a function that reads :class:`~lightning_patches.doctor.facts.Facts` and yields findings.
+:func:`~lightning_patches.doctor.machine.gather` collects the facts. Neither imports torch or Lightning into this
+process.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal
+from typing import TYPE_CHECKING, Callable, Iterator
+
+from lightning_patches.doctor.findings import SEVERITIES as SEVERITIES
+from lightning_patches.doctor.findings import Finding as Finding
 
 if TYPE_CHECKING:
     from lightning_patches.doctor.facts import Facts
-
-Severity = Literal["error", "warning", "note"]
-SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something about the environment that can cost a user time.
-
-    Args:
-        check: name of the check, kebab-case.
-        severity: ``"error"``: training will fail or hang, or must not be started; ``"warning"``: it may;
-            ``"note"``: worth knowing when something is wrong.
-        what: what is so here, with the values that were found.
-        why: why it matters.
-        do: what to do.
-    """
-
-    check: str
-    severity: Severity
-    what: str
-    why: str
-    do: str
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 Check = Callable[["Facts"], Iterator[Finding]]
 
 
 def all_checks() -> dict[str, Check]:
-    """Name -> check, in the order in which they are shown."""
+    """Return the checks by name, in the order in which they run."""
     from lightning_patches.doctor import gpus, launch, packages, storage
 
     functions = (*packages.CHECKS, *gpus.CHECKS, *launch.CHECKS, *storage.CHECKS)
@@ -52,6 +27,6 @@ def all_checks() -> dict[str, Check]:
 
 
 def run(facts: Facts) -> list[Finding]:
-    """What all checks find, the gravest first."""
+    """Run all checks and return their findings, the most serious first."""
     found = [finding for check in all_checks().values() for finding in check(facts)]
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))

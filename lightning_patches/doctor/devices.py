@@ -1,4 +1,4 @@
-"""Asks torch and the driver what they have: in processes of their own, and without a context on a GPU."""
+"""Query torch and the driver, in separate processes and without a CUDA context."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lightning_patches.ranks import nvml
 from lightning_patches.system import python_command
 
 TORCH_TIMEOUT = 90.0
-"""Seconds that torch may take to be imported and to say what it is."""
+"""Time limit for the import of torch and the query, in seconds."""
 _TOOL_TIMEOUT = 20.0
 
 
@@ -50,11 +50,15 @@ print("\\nLIGHTNING-PATCHES " + json.dumps(facts))
 
 
 def ask_torch(unknown: list[Unknown], timeout: float) -> Optional[Torch]:
-    """Ask a separate Python. It runs without the launcher's variables: it is not a rank of anything."""
+    """Query torch in a separate Python, without the launcher's variables, since it is not a rank.
+
+    Returns:
+        The facts; ``None`` if torch did not answer, with the reason in ``unknown``.
+    """
     launcher = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
     variables = {name: value for name, value in os.environ.items() if name not in launcher}
     variables["LIGHTNING_PATCHES"] = "off"
-    # A file, not a pipe: a process that torch's import may leave behind would keep a pipe open past the time limit.
+    # A file, not a pipe: a process that torch's import leaves behind would keep a pipe open past the time limit.
     with tempfile.TemporaryFile(mode="w+", errors="replace") as output:
         try:
             done = subprocess.run(
@@ -75,8 +79,8 @@ def ask_torch(unknown: list[Unknown], timeout: float) -> Optional[Torch]:
         text = output.read()
     answers = [line for line in text.splitlines() if line.startswith("LIGHTNING-PATCHES ")]
     if not answers:
-        last = text.strip().splitlines()[-1:] or ["nothing"]
-        unknown.append(Unknown("torch", f"import ended with status {done.returncode}, and said {last[0]!r}"))
+        last = text.strip().splitlines()[-1:] or [""]
+        unknown.append(Unknown("torch", f"import ended with status {done.returncode}; its last line: {last[0]!r}"))
         return None
     answer: dict[str, Any] = json.loads(answers[-1].partition(" ")[2])
     answer["architectures"] = tuple(answer.get("architectures", ()))
@@ -85,7 +89,11 @@ def ask_torch(unknown: list[Unknown], timeout: float) -> Optional[Torch]:
 
 
 def ask_driver(unknown: list[Unknown]) -> tuple[tuple[Gpu, ...], str, Optional[tuple[int, int]]]:
-    """From NVML where its library is, from ``nvidia-smi`` elsewhere. Neither creates a context on a GPU."""
+    """Query NVML, or ``nvidia-smi`` if its library is missing. Neither creates a CUDA context.
+
+    Returns:
+        The GPUs, the version of the driver, and the newest CUDA that it supports.
+    """
     for ask in (_ask_nvml, _ask_smi):
         try:
             found = ask()
@@ -130,7 +138,7 @@ def _ask_smi() -> Optional[tuple[tuple[Gpu, ...], str, Optional[tuple[int, int]]
     lines = _output_of([program, query, "--format=csv,noheader,nounits"]).splitlines()
     gpus, driver = [], ""
     for line in filter(str.strip, lines):
-        index, name, total, used, capability, mode, driver = (cell.strip() for cell in line.split(","))
+        index, name, total, used, capability, mode, driver = (value.strip() for value in line.split(","))
         parsed = re.fullmatch(r"(\d+)\.(\d+)", capability)
         gpus.append(
             Gpu(

@@ -1,4 +1,4 @@
-"""What the checks are told of the machine."""
+"""Facts about the machine, which the checks read."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ IMPORTED_AT_ONCE = ("torch", "torchmetrics", "lightning-utilities", "fsspec", "p
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU as its driver shows it.
+    """One GPU, as reported by its driver.
 
     Args:
         index: the driver's number, in the order of the PCI bus.
         name: the model.
         memory_mib: memory in MiB.
-        used_mib: how much of it is in use now, by anybody.
-        capability: compute capability, ``(9, 0)``; ``None`` if it cannot be told.
-        exclusive: the compute mode lets only one process use it, or none.
+        used_mib: memory in use by all processes, in MiB.
+        capability: compute capability, ``(9, 0)``; ``None`` if unknown.
+        exclusive: True if the compute mode lets at most one process use it.
     """
 
     index: int
@@ -47,18 +47,18 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Torch:
-    """What torch says of itself, in a process of its own.
+    """Facts about torch, from a separate process.
 
     Args:
-        version: torch's.
-        cuda: the CUDA that it was built with, ``None`` for a build without.
-        nccl: version of the NCCL that it loads, "" if there is none.
+        version: version of torch.
+        cuda: version of CUDA that it was built with, ``None`` for a build without CUDA.
+        nccl: version of the NCCL that it loads, or "".
         cuda_available: ``torch.cuda.is_available()``.
-        cuda_error: why CUDA cannot be used, in torch's words.
-        devices: number of CUDA devices that it sees.
-        architectures: compute capabilities that it was built for, ``"sm_90"``.
-        no_peer_access: pairs of devices that cannot reach each other's memory.
-        initialized_by_import: ``import torch`` alone left CUDA initialized.
+        cuda_error: torch's error if CUDA can't be used.
+        devices: number of visible CUDA devices.
+        architectures: compute capabilities that it was built for, such as ``"sm_90"``.
+        no_peer_access: pairs of devices that can't access each other's memory.
+        initialized_by_import: True if ``import torch`` initializes CUDA.
     """
 
     version: str
@@ -77,10 +77,11 @@ class Lightning:
     """An installed Lightning.
 
     Args:
-        distribution, version: the release.
-        forbidden: it is a compromised release.
-        note: what the user must know about it, "" for nothing.
-        broken: why its import fails here, and what to do; ``None`` if it is not known to fail.
+        distribution: name of the distribution.
+        version: its version.
+        forbidden: True for a compromised release.
+        note: a warning for the user, or "".
+        broken: the reason why its import fails here, and the remedy; ``None`` if no reason is known.
     """
 
     distribution: str
@@ -95,7 +96,7 @@ class Missing(NamedTuple):
 
     Args:
         name: the package, as ``"torchmetrics"``.
-        requirement: the package with the versions that are allowed, as pip takes it.
+        requirement: its requirement with the allowed versions, for pip.
         by: distribution and version of the Lightning that requires it.
     """
 
@@ -105,11 +106,11 @@ class Missing(NamedTuple):
 
 
 class Unknown(NamedTuple):
-    """Something that could not be found out.
+    """A fact that could not be found.
 
     Args:
-        what: ``"torch"``, ``"GPUs (smi)"``.
-        why: in words.
+        what: the fact, such as ``"torch"`` or ``"GPUs (smi)"``.
+        why: the reason.
     """
 
     what: str
@@ -121,36 +122,36 @@ class Unknown(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything the checks look at. The defaults stand for a machine about which there is nothing to say.
+    """All facts that the checks read. The defaults describe a machine without problems.
 
     Args:
         environment: the environment variables.
-        lightnings: the Lightnings that would be imported.
-        packages: distribution -> version, of those in :data:`PACKAGES` that are installed.
-        torch: ``None`` if it is not installed or did not answer; ``unknown`` says which.
-        missing: packages that an installed Lightning requires and that cannot be found.
-        pinned: distribution -> version that torch's wheel asks for, of NVIDIA's packages.
-        pinned_installed: distribution -> installed version, of the same packages.
-        has_pkg_resources: ``pkg_resources`` can be imported.
-        autostart: programs of this environment look at ``LIGHTNING_PATCHES`` when they start.
-        gpus: those that the driver shows.
-        driver: its version, "" without one.
-        driver_cuda: newest CUDA that the driver can run, ``(12, 4)``.
-        iommu: the machine translates the addresses of devices (I/O virtualization).
-        infiniband: there is an InfiniBand adapter.
-        foreign_nccl: files on ``LD_LIBRARY_PATH`` or in ``LD_PRELOAD`` that come before torch's own NCCL.
-        shm_bytes: size of ``/dev/shm``; ``None`` if there is none.
-        shm_free_bytes: how much of it is free.
-        open_files: how many files a process may have open.
-        locked_memory_bytes: how much memory it may lock, -1 for no limit.
+        lightnings: the installed Lightning distributions.
+        packages: versions of the installed distributions of :data:`PACKAGES`.
+        torch: facts about torch; ``None`` if it is not installed, or did not answer (then ``unknown`` has the reason).
+        missing: packages that an installed Lightning requires and that are not installed.
+        pinned: versions of NVIDIA's packages that torch's wheel requires, by distribution.
+        pinned_installed: their installed versions.
+        has_pkg_resources: True if ``pkg_resources`` can be imported.
+        autostart: True if autostart is enabled in this environment.
+        gpus: the GPUs that the driver reports.
+        driver: version of the driver, or "".
+        driver_cuda: newest CUDA that the driver supports, such as ``(12, 4)``.
+        iommu: True if an IOMMU translates the addresses of devices.
+        infiniband: True if the machine has an InfiniBand adapter.
+        foreign_nccl: NCCL files on ``LD_LIBRARY_PATH`` or in ``LD_PRELOAD``, which are loaded instead of torch's.
+        shm_bytes: size of ``/dev/shm``, ``None`` without it.
+        shm_free_bytes: free bytes of it.
+        open_files: maximum number of open files of a process.
+        locked_memory_bytes: maximum of locked memory of a process, -1 for no limit.
         interfaces: names of the network interfaces.
-        addresses: host -> whether its name can be resolved, for ``MASTER_ADDR`` and this host's own name.
-        busy_port: ``MASTER_PORT`` is taken by another program on this machine.
-        network_paths: directory -> type of its file system, for those that matter here and lie on the network.
-        unwritable: variable -> directory, of the variables that name one in which no file can be made.
-        hang_ports: ``"host:port"`` -> what is wrong, of the ports that the hang watch would use.
+        addresses: True for each host whose name can be resolved, for ``MASTER_ADDR`` and this host's name.
+        busy_port: True if another program on this machine uses ``MASTER_PORT``.
+        network_paths: file system types of the examined paths that are on a network file system.
+        unwritable: variables whose directory can't be written to, with the directory.
+        hang_ports: problems of the ports that the hang watch would use, by ``"host:port"``.
         script: findings in the user's script; each is ``(kind, line, text)``.
-        unknown: what could not be found out, and why.
+        unknown: the facts that could not be found, with reasons.
     """
 
     environment: dict[str, str] = field(default_factory=dict)
@@ -183,7 +184,7 @@ class Facts:
 
 
 def rendezvous_file(environment: dict[str, str]) -> str:
-    """The file through which torchrun's ranks are to find each other, "" if it is not a file."""
+    """Return the file through which torchrun's ranks meet, or ""."""
     if "store_type=file" not in environment.get("PET_RDZV_CONF", "").replace(" ", ""):
         return ""
     return environment.get("PET_RDZV_ENDPOINT", "")

@@ -1,12 +1,12 @@
-"""Checks of GPUs, their driver, and how they reach each other."""
+"""Checks of the GPUs, their driver, and the transfers between them."""
 
 from __future__ import annotations
 
 import re
 from typing import Iterator, Optional
 
-from lightning_patches.doctor import Finding
 from lightning_patches.doctor.facts import Facts
+from lightning_patches.doctor.findings import Finding
 
 MINIMUM_DRIVER = {11: (450, 80), 12: (525, 60), 13: (580, 0)}
 """Major version of CUDA -> oldest driver for it on Linux, by NVIDIA's rule of minor version compatibility."""
@@ -21,14 +21,14 @@ def mixed_models(facts: Facts) -> Iterator[Finding]:
             "mixed-models",
             "warning",
             f"the GPUs differ: {listed}",
-            "Every step waits for the slowest rank, the smallest memory sets the batch size, and between some models "
-            "NCCL finds no common path and hangs at start-up. CUDA numbers them fastest first, the driver by slot.",
-            "Train on GPUs of one model: CUDA_DEVICE_ORDER=PCI_BUS_ID and CUDA_VISIBLE_DEVICES choose them.",
+            "Every step waits for the slowest rank, and the smallest memory limits the batch size. Between some models "
+            "NCCL finds no common path and hangs at start. CUDA numbers the fastest first, the driver numbers by slot.",
+            "Train on GPUs of one model. Choose them with CUDA_DEVICE_ORDER=PCI_BUS_ID and CUDA_VISIBLE_DEVICES.",
         )
 
 
 def no_cuda(facts: Facts) -> Iterator[Finding]:
-    """There are GPUs, and torch can't use them."""
+    """The machine has GPUs that torch can't use."""
     torch = facts.torch
     if torch is None or not facts.gpus or torch.cuda_available:
         return
@@ -38,25 +38,25 @@ def no_cuda(facts: Facts) -> Iterator[Finding]:
             "no-cuda",
             "warning",
             f"CUDA_VISIBLE_DEVICES={hidden!r} hides all {len(facts.gpus)} GPUs",
-            "torch sees none of them, and accelerator='auto' trains on the CPU.",
-            "Unset it, or name the GPUs to use.",
+            "torch sees no GPU, and accelerator='auto' trains on the CPU.",
+            "Unset it, or list the GPUs to use.",
         )
     elif torch.cuda is None:
         yield Finding(
             "no-cuda",
             "error",
-            f"torch {torch.version} is built without CUDA, and there are {len(facts.gpus)} GPUs",
-            "accelerator='gpu' fails, accelerator='auto' trains on the CPU.",
+            f"torch {torch.version} is built without CUDA, and this machine has {len(facts.gpus)} GPUs",
+            "accelerator='gpu' fails, and accelerator='auto' trains on the CPU.",
             "Install a torch that is built for CUDA.",
         )
     else:
         yield Finding(
             "no-cuda",
             "error",
-            f"torch {torch.version} cannot use CUDA: {torch.cuda_error or 'it does not say why'}",
-            "There are GPUs and a driver, but no program that uses torch can reach them.",
-            "Compare driver and CUDA (see other findings); in a container, start it with access to the GPUs; after an "
-            "update of the driver, reboot.",
+            f"torch {torch.version} cannot use CUDA: {torch.cuda_error or 'torch gives no reason'}",
+            "The machine has GPUs and a driver, but programs that use torch can't reach the GPUs.",
+            "Compare the versions of driver and CUDA (see other findings). Start a container with access to the GPUs. "
+            "Reboot after an update of the driver.",
         )
 
 
@@ -81,9 +81,9 @@ def driver_too_old(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "driver-too-old",
             "note",
-            f"driver {facts.driver} knows CUDA {facts.driver_cuda[0]}.{facts.driver_cuda[1]}, torch is built with "
-            f"{facts.torch.cuda}",
-            "Within one major version that works, but code that is compiled at run time (torch.compile, extensions) "
+            f"driver {facts.driver} supports CUDA {facts.driver_cuda[0]}.{facts.driver_cuda[1]}, and torch is built "
+            f"with {facts.torch.cuda}",
+            "This works within one major version, but code that is compiled at run time (torch.compile, extensions) "
             'may fail with "unsupported toolchain".',
             "Update the driver if that happens.",
         )
@@ -99,7 +99,7 @@ def unsupported_architecture(facts: Facts) -> Iterator[Finding]:
         if gpu.capability is None or not built:
             continue
         major, minor = gpu.capability
-        # Machine code runs on newer minor versions; what is only intermediate code is compiled for any newer GPU.
+        # Machine code runs on newer minor versions. Intermediate code is compiled for any newer GPU.
         runs = any(number // 10 == major and number % 10 <= minor for number in built)
         if not runs and not any("compute" in n and _number(n) <= major * 10 + minor for n in torch.architectures):
             yield Finding(
@@ -107,13 +107,13 @@ def unsupported_architecture(facts: Facts) -> Iterator[Finding]:
                 "error",
                 f"torch {torch.version} has no code for GPU {gpu.index}, {gpu.name} (sm_{major}{minor}); it has "
                 f"{', '.join(torch.architectures)}",
-                '"no kernel image is available for execution on the device" ends the first operation.',
+                'The first operation fails with "no kernel image is available for execution on the device".',
                 "Install a torch that is built for this GPU, or leave it out with CUDA_VISIBLE_DEVICES.",
             )
 
 
 def no_peer_access(facts: Facts) -> Iterator[Finding]:
-    """GPUs that can't reach each other's memory, and settings that break it."""
+    """GPUs that can't reach each other's memory, and settings that break such transfers."""
     torch = facts.torch
     count = max(len(facts.gpus), torch.devices if torch is not None else 0)
     if torch is not None and torch.no_peer_access:
@@ -123,17 +123,17 @@ def no_peer_access(facts: Facts) -> Iterator[Finding]:
             "no-peer-access",
             "note",
             f"these GPUs cannot reach each other directly: {pairs}{more}",
-            "NCCL goes through the host's shared memory (/dev/shm), which is slower.",
-            "Nothing, if it works. If start-up hangs, run once with NCCL_DEBUG=INFO, then with NCCL_P2P_DISABLE=1.",
+            "NCCL uses the host's shared memory (/dev/shm), which is slower.",
+            "Nothing, if training starts. If it hangs, run it with NCCL_DEBUG=INFO, then with NCCL_P2P_DISABLE=1.",
         )
     if facts.iommu and count > 1:
         yield Finding(
             "no-peer-access",
             "warning",
-            "the IOMMU translates addresses of devices, and there are several GPUs",
-            "Transfers from GPU to GPU then go by way of the host's root complex; NCCL may hang in its first "
-            "collective, or get wrong data.",
-            "On bare metal, switch it off in the BIOS or boot with iommu=pt; or set NCCL_P2P_DISABLE=1.",
+            "the IOMMU translates the addresses of devices, and this machine has several GPUs",
+            "Transfers between GPUs then pass through the host's root complex. NCCL may hang in its first collective, "
+            "or get wrong data.",
+            "On bare metal, switch the IOMMU off in the BIOS or boot with iommu=pt. Otherwise set NCCL_P2P_DISABLE=1.",
         )
 
 
@@ -144,15 +144,16 @@ def exclusive_mode(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "exclusive-mode",
             "warning",
-            f"not in compute mode Default: GPU {', '.join(exclusive)}",
+            f"these GPUs are not in compute mode Default: {', '.join(exclusive)}",
             'A second process on the GPU fails with "all CUDA-capable devices are busy or unavailable". Ranks of older '
-            "Lightnings open a context on GPU 0 first, and forked workers may.",
-            "Set it back (an administrator: nvidia-smi -c DEFAULT), or make sure that each rank uses one GPU only.",
+            "Lightning releases, and some forked workers, open a context on GPU 0 first.",
+            "Ask an administrator to reset the mode (nvidia-smi -c DEFAULT), or make sure that each rank uses only one "
+            "GPU.",
         )
 
 
 def memory_in_use(facts: Facts) -> Iterator[Finding]:
-    """GPUs whose memory is taken before training starts."""
+    """GPUs whose memory is in use before training starts."""
     taken = [gpu for gpu in facts.gpus if gpu.memory_mib and gpu.used_mib > max(1024, gpu.memory_mib // 20)]
     if taken:
         listed = ", ".join(f"{gpu.index}: {gpu.used_mib} of {gpu.memory_mib} MiB" for gpu in taken)
@@ -160,39 +161,39 @@ def memory_in_use(facts: Facts) -> Iterator[Finding]:
             "memory-in-use",
             "note",
             f"GPU memory is in use already: {listed}",
-            "Another program, or a rank that an earlier run left behind: it takes memory and time, and may hold the "
+            "Another program, or a rank of an earlier run, uses the GPU. It takes memory and time, and may hold the "
             "port of that run.",
-            "Look with nvidia-smi, and end your own processes that should not be there any more.",
+            "Run nvidia-smi, and end your processes that should have ended.",
         )
 
 
 def foreign_nccl(facts: Facts) -> Iterator[Finding]:
-    """Another NCCL comes before the one that torch brings."""
+    """Another NCCL is loaded instead of torch's."""
     if facts.foreign_nccl:
-        own = f", torch's own is {facts.torch.nccl}" if facts.torch is not None and facts.torch.nccl else ""
+        own = f"; torch has {facts.torch.nccl}" if facts.torch is not None and facts.torch.nccl else ""
         yield Finding(
             "foreign-nccl",
             "warning",
-            f"LD_LIBRARY_PATH or LD_PRELOAD brings another NCCL: {', '.join(facts.foreign_nccl[:3])}{own}",
-            "Ranks that load different versions of NCCL hang or fail when they first talk to each other.",
-            "Take it out of the variable, or make sure that all nodes load the same one.",
+            f"LD_LIBRARY_PATH or LD_PRELOAD loads another NCCL: {', '.join(facts.foreign_nccl[:3])}{own}",
+            "Ranks with different versions of NCCL hang or fail in their first collective.",
+            "Remove it from the variable, or make sure that all nodes load the same one.",
         )
 
 
 def cuda_before_fork(facts: Facts) -> Iterator[Finding]:
-    """CUDA is initialized in a process that is forked afterwards."""
+    """CUDA is initialized in a process that forks later."""
     why = (
-        'A process that was forked after CUDA was initialized cannot use it: "Cannot re-initialize CUDA in forked '
-        'subprocess", or a hang. That is how strategy="ddp_fork" and "ddp_notebook" start ranks, and DataLoaders '
-        "their workers."
+        "A process that was forked after CUDA was initialized can't use CUDA. It hangs, or fails with \"Cannot "
+        're-initialize CUDA in forked subprocess". strategy="ddp_fork" and "ddp_notebook" fork their ranks, and '
+        "DataLoaders their workers."
     )
     if facts.torch is not None and facts.torch.initialized_by_import:
         yield Finding(
             "cuda-before-fork",
             "error",
-            "`import torch` alone leaves CUDA initialized in this environment",
+            "`import torch` initializes CUDA in this environment",
             why,
-            "Something that Python runs at its start (sitecustomize, a .pth file) uses CUDA: take it out.",
+            "Code that Python runs at its start (sitecustomize, a .pth file) uses CUDA. Remove it.",
         )
     forks = [place for place in facts.script if place[0] == "forks"]
     touches = [place for place in facts.script if place[0] == "touches-cuda"]
@@ -203,7 +204,7 @@ def cuda_before_fork(facts: Facts) -> Iterator[Finding]:
             f"the script uses CUDA in line {touches[0][1]} ({touches[0][2]}) and forks in line {forks[0][1]} "
             f"({forks[0][2]})",
             why,
-            "Move the first into the model, a hook or the function that is launched; or start ranks with "
+            "Move the first line into the model, a hook or the launched function. Or start the ranks with "
             'strategy="ddp" or "ddp_spawn".',
         )
 

@@ -1,4 +1,4 @@
-"""Checks of how ranks are started and find each other."""
+"""Checks of the launcher, and of how ranks find each other."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Iterator, Optional
 
-from lightning_patches.doctor import Finding
 from lightning_patches.doctor.facts import Facts, rendezvous_file
+from lightning_patches.doctor.findings import Finding
 from lightning_patches.doctor.script import UNGUARDED, UNPICKLABLE
 from lightning_patches.ranks.hang import _files as hang_files
 from lightning_patches.ranks.hang import _secret as hang_secret
@@ -18,7 +18,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def launcher_numbers(facts: Facts) -> Iterator[Finding]:
-    """Variables of the launcher that contradict themselves."""
+    """Variables of the launcher contradict each other."""
     env = facts.environment
     wrong = [f"{name}={env[name]!r}" for name in _INTEGERS if name in env and not env[name].isdigit()]
     if env.get("MASTER_PORT", "").isdigit() and not 0 < int(env["MASTER_PORT"]) < 65536:
@@ -27,24 +27,24 @@ def launcher_numbers(facts: Facts) -> Iterator[Finding]:
         first, second = _integer(env, rank), _integer(env, size)
         if first is not None and second is not None and (first > second if "SIZE" in rank else first >= second):
             wrong.append(f"{rank}={first} with {size}={second}")
-    for ours, slurms in (("RANK", "SLURM_PROCID"), ("WORLD_SIZE", "SLURM_NTASKS")):
+    for name, slurm_name in (("RANK", "SLURM_PROCID"), ("WORLD_SIZE", "SLURM_NTASKS")):
         if "TORCHELASTIC_RUN_ID" not in env and "SLURM_STEP_ID" in env:
-            first, second = _integer(env, ours), _integer(env, slurms)
+            first, second = _integer(env, name), _integer(env, slurm_name)
             if first is not None and second is not None and first != second:
-                wrong.append(f"{ours}={first} with {slurms}={second}")
+                wrong.append(f"{name}={first} with {slurm_name}={second}")
     if wrong:
         yield Finding(
             "launcher-numbers",
             "error",
-            f"variables of the launcher contradict themselves: {', '.join(wrong)}",
-            "The ranks disagree about how many there are, or about which is which, and the process group waits for "
-            "ranks that never come.",
-            "Unset what an earlier shell or script left behind, and let one launcher set all of them.",
+            f"variables of the launcher contradict each other: {', '.join(wrong)}",
+            "Ranks disagree about their number, or two have the same rank. The process group waits for ranks that "
+            "never start.",
+            "Unset variables of an earlier shell or script, and let one launcher set all of them.",
         )
 
 
 def leftover_rank(facts: Facts) -> Iterator[Finding]:
-    """Variables of a rank in a shell that is not one."""
+    """Variables of a rank are set in a process that no launcher started."""
     env = facts.environment
     if "TORCHELASTIC_RUN_ID" in env or any(name.startswith(("OMPI_COMM_WORLD_", "PMI_")) for name in env):
         return
@@ -52,9 +52,9 @@ def leftover_rank(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "leftover-rank",
             "warning",
-            f"LOCAL_RANK={env['LOCAL_RANK']} is set, without a launcher's other variables",
-            "Lightning takes a process with LOCAL_RANK for one of several that somebody started, starts none itself, "
-            "and waits for the others.",
+            f"LOCAL_RANK={env['LOCAL_RANK']} is set without the other variables of a launcher",
+            "With LOCAL_RANK, Lightning assumes that a launcher has started all ranks. It starts none itself, and "
+            "waits for the others.",
             "Unset LOCAL_RANK, or start the script with torchrun.",
         )
     elif "RANK" in env and "LOCAL_RANK" not in env and "SLURM_PROCID" not in env:
@@ -62,16 +62,16 @@ def leftover_rank(facts: Facts) -> Iterator[Finding]:
             "leftover-rank",
             "warning",
             f"RANK={env['RANK']} is set, and LOCAL_RANK is not",
-            "Lightning goes by LOCAL_RANK: it starts all ranks of this node again in each process.",
-            "Unset RANK, or have the launcher set LOCAL_RANK as well.",
+            "Without LOCAL_RANK, Lightning starts all ranks of this node again in each process.",
+            "Unset RANK, or let the launcher set LOCAL_RANK as well.",
         )
     elif "WORLD_SIZE" in env and not {"RANK", "LOCAL_RANK", "SLURM_PROCID"} & set(env):
         yield Finding(
             "leftover-rank",
             "note",
-            f"WORLD_SIZE={env['WORLD_SIZE']} is set, and no rank is",
-            "Lightning overwrites it, but other libraries read it and take this for a distributed run.",
-            "Unset it, if no launcher wants it.",
+            f"WORLD_SIZE={env['WORLD_SIZE']} is set without a rank",
+            "Lightning overwrites it, but other libraries read it and assume a distributed run.",
+            "Unset it, unless a launcher needs it.",
         )
 
 
@@ -80,7 +80,7 @@ def slurm(facts: Facts) -> Iterator[Finding]:
     env = facts.environment
     tasks = _integer(env, "SLURM_NTASKS")
     if tasks is None or env.get("SLURM_JOB_NAME") in ("bash", "interactive"):
-        return  # Lightning does not take an interactive shell for a task
+        return  # Lightning does not treat an interactive shell as a task
     if "TORCHELASTIC_RUN_ID" in env:
         per_node = re.match(r"\d+", env.get("SLURM_STEP_TASKS_PER_NODE", ""))  # "2(x4)": two on each of four nodes
         if "SLURM_STEP_ID" in env and per_node is not None and int(per_node[0]) > 1:
@@ -88,7 +88,7 @@ def slurm(facts: Facts) -> Iterator[Finding]:
                 "slurm",
                 "error",
                 f"srun starts torchrun {per_node[0]} times on each node",
-                "Each torchrun starts all ranks of the node, and they fight for GPUs and ports.",
+                "Each torchrun starts all ranks of the node. They use the same GPUs and ports.",
                 "Start one torchrun per node: --ntasks-per-node=1.",
             )
         return
@@ -97,23 +97,23 @@ def slurm(facts: Facts) -> Iterator[Finding]:
             "slurm",
             "error",
             f"the job has --ntasks={tasks} and no --ntasks-per-node",
-            "Lightning refuses that at start-up, because it cannot tell how many ranks a node has.",
-            "Ask for --nodes and --ntasks-per-node, the latter equal to `devices`; or, where the tasks are for "
-            "something else than ranks, set LIGHTNING_PATCHES=default,slurm-only-below-srun.",
+            "Lightning refuses to start, since the number of ranks per node is unknown.",
+            "Request --nodes and --ntasks-per-node, the latter equal to `devices`. If the tasks are not ranks, set "
+            "LIGHTNING_PATCHES=default,slurm-only-below-srun.",
         )
     if tasks > 1 and "SLURM_STEP_ID" not in env:
         yield Finding(
             "slurm",
             "warning",
             f"the job has {tasks} tasks, and this process was not started with srun",
-            "Lightning takes it for task 0 of the job and waits for the others, which nobody starts.",
-            "Start the script with `srun python train.py`. To train in this shell, script or notebook without it, set "
-            "LIGHTNING_PATCHES=default,slurm-only-below-srun.",
+            "Lightning treats it as task 0 of the job, and waits for the other tasks, which never start.",
+            "Start the script with `srun python train.py`. To train without srun in this shell, script or notebook, "
+            "set LIGHTNING_PATCHES=default,slurm-only-below-srun.",
         )
 
 
 def master_address(facts: Facts) -> Iterator[Finding]:
-    """The address where ranks meet."""
+    """The address where ranks meet can't be used."""
     env = facts.environment
     address = env.get("MASTER_ADDR", "")
     if address and not facts.addresses.get(address, True):
@@ -121,44 +121,45 @@ def master_address(facts: Facts) -> Iterator[Finding]:
             "master-address",
             "error",
             f"MASTER_ADDR={address} cannot be resolved on this machine",
-            "Ranks meet at this address: they try for minutes, then end with a timeout.",
-            "Use an address that every node resolves, or an IP address.",
+            "Ranks meet at this address. They try for minutes, then end with a timeout.",
+            "Use an address that every node can resolve, or an IP address.",
         )
     if address in _LOOPBACK and _nodes(env) > 1:
         yield Finding(
             "master-address",
             "error",
             f"MASTER_ADDR={address}, and the job has {_nodes(env)} nodes",
-            "It means a different machine on every node: the ranks never meet, and start-up hangs.",
-            "Set it to the address of the first node, the same on all.",
+            "It is a different machine on every node, so the ranks never meet, and the start hangs.",
+            "Set it to the address of the first node, on all nodes.",
         )
     unresolved = [host for host, resolved in facts.addresses.items() if not resolved and host != address]
     if unresolved:
         yield Finding(
             "master-address",
             "warning",
-            f"this machine's own name, {unresolved[0]}, cannot be resolved",
-            "gloo and torchrun look it up when they start; the look-up fails, or takes long.",
-            "Add it to /etc/hosts, or name an interface: GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME.",
+            f"the name of this machine, {unresolved[0]}, cannot be resolved",
+            "gloo and torchrun look it up when they start. The look-up fails, or takes long.",
+            "Add it to /etc/hosts, or set an interface in GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME.",
         )
 
 
 def master_port(facts: Facts) -> Iterator[Finding]:
-    """The port where ranks meet is taken."""
+    """The port where ranks meet is in use."""
     env = facts.environment
     if not facts.busy_port or "TORCHELASTIC_RUN_ID" in env or _integer(env, "RANK") or _integer(env, "SLURM_PROCID"):
-        return  # below torchrun, its agent holds the port; a rank other than 0 does not open it
+        return  # torchrun's agent holds the port; ranks other than 0 do not open it
     yield Finding(
         "master-port",
         "error",
         f"MASTER_PORT={env['MASTER_PORT']} is in use on this machine",
-        'Rank 0 ends with "address already in use" and the others wait for it; or they meet the ranks of another run.',
-        "Unset it, and Lightning finds a free one (on one node); otherwise choose another, or end the run that has it.",
+        'Rank 0 ends with "address already in use" and the others wait for it, or ranks of two runs meet.',
+        "On one node, unset it: Lightning finds a free port. Otherwise choose another port, or end the run that uses "
+        "it.",
     )
 
 
 def network_interface(facts: Facts) -> Iterator[Finding]:
-    """An interface is asked for that this machine does not have."""
+    """A variable names a network interface that this machine does not have."""
     for variable in ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"):
         value = facts.environment.get(variable, "")
         if not value or value.startswith("^") or not facts.interfaces:
@@ -170,13 +171,13 @@ def network_interface(facts: Facts) -> Iterator[Finding]:
                 "network-interface",
                 "error",
                 f"{variable}={value}, and this machine has {', '.join(facts.interfaces)}",
-                "The backend finds no interface of that name and ends at start-up.",
-                "Unset it, or name one that every node has.",
+                "The backend does not find the interface, and ends at start.",
+                "Unset the variable, or set it to an interface that every node has.",
             )
 
 
 def worker_start(facts: Facts) -> Iterator[Finding]:
-    """The script's DataLoader workers do not start by fork, and it relies on that."""
+    """The script's DataLoader workers do not start by fork, but the script needs fork."""
     fork = "Or pass multiprocessing_context='fork' to the DataLoader, which Windows does not have."
     for kind, line, text in facts.script:
         if kind == UNGUARDED:
@@ -186,7 +187,7 @@ def worker_start(facts: Facts) -> Iterator[Finding]:
                 f"the script trains without a `__main__` guard, and its {text} in line {line} has workers",
                 "The workers start by spawn or forkserver (the default on macOS, on Windows, and from Python 3.14 on), "
                 "and import the script. Each would train as well, which Python refuses.",
-                f'Put what trains below `if __name__ == "__main__":`. {fork}',
+                f'Put the training below `if __name__ == "__main__":`. {fork}',
             )
         elif kind == UNPICKLABLE:
             yield Finding(
@@ -194,13 +195,13 @@ def worker_start(facts: Facts) -> Iterator[Finding]:
                 "error",
                 f"the DataLoader in line {line} cannot start its workers: {text}",
                 "The workers start by spawn or forkserver (the default on macOS, on Windows, and from Python 3.14 on), "
-                "and get functions and datasets pickled. Pickle finds only what a module defines at its top level.",
+                "and get functions and datasets pickled. Pickle needs definitions at the top level of a module.",
                 f"Define it at the top level of a module. {fork}",
             )
 
 
 def silent_failures(facts: Facts) -> Iterator[Finding]:
-    """Settings under which the failure of one rank makes the others hang."""
+    """Settings with which the failure of one rank makes the others hang."""
     env = facts.environment
     for variable in ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING"):
         if env.get(variable) == "0":
@@ -208,7 +209,7 @@ def silent_failures(facts: Facts) -> Iterator[Finding]:
                 "silent-failures",
                 "warning",
                 f"{variable}=0",
-                "When a rank fails or a collective runs out of time, the others are not told, and hang.",
+                "When a rank fails or a collective times out, the other ranks hang.",
                 "Unset it.",
             )
     if env.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"):
@@ -216,20 +217,20 @@ def silent_failures(facts: Facts) -> Iterator[Finding]:
             "silent-failures",
             "note",
             "CUDA_LAUNCH_BLOCKING is set",
-            "Every kernel is waited for: training is slow, and collectives on several streams may deadlock.",
-            "Unset it when you are done with debugging.",
+            "The host waits for every kernel: training is slow, and collectives on several streams may deadlock.",
+            "Unset it after debugging.",
         )
 
 
 def visible_devices(facts: Facts) -> Iterator[Finding]:
-    """``CUDA_VISIBLE_DEVICES`` and the ranks of this node do not match."""
+    """``CUDA_VISIBLE_DEVICES`` does not match the GPUs or the ranks of this node."""
     value = facts.environment.get("CUDA_VISIBLE_DEVICES")
     if value is None or not value.strip():
         return
     entries = [entry.strip() for entry in value.split(",")]
     unknown = [entry for entry in entries if entry.isdigit() and facts.gpus and int(entry) >= len(facts.gpus)]
-    problems = [f"GPU {entry} is not there" for entry in unknown]
-    problems += [f"{entry} is named twice" for entry in dict.fromkeys(entries) if entries.count(entry) > 1]
+    problems = [f"GPU {entry} does not exist" for entry in unknown]
+    problems += [f"{entry} is listed twice" for entry in dict.fromkeys(entries) if entries.count(entry) > 1]
     ranks = _integer(facts.environment, "LOCAL_WORLD_SIZE")
     if ranks is not None and 1 < len(entries) < ranks:
         problems.append(f"{len(entries)} GPUs for {ranks} ranks")
@@ -238,22 +239,22 @@ def visible_devices(facts: Facts) -> Iterator[Finding]:
             "visible-devices",
             "error",
             f"CUDA_VISIBLE_DEVICES={value}: {', '.join(problems)}",
-            "CUDA stops at the first entry that it does not know; a rank without a GPU of its own ends with "
-            '"invalid device ordinal", and the others wait for it.',
-            "Name each GPU of this machine once, at least one for each rank.",
+            'CUDA ignores all entries from the first invalid one on. A rank without a GPU ends with "invalid device '
+            'ordinal", and the others wait for it.',
+            "List each GPU of this machine once, and at least one GPU per rank.",
         )
 
 
 def shared_rendezvous(facts: Facts) -> Iterator[Finding]:
-    """Ranks meet through a file on a network file system, or one that an earlier run left behind."""
+    """Ranks meet through a file on a network file system, or through a file of an earlier run."""
     path = rendezvous_file(facts.environment)
     if path and path in facts.network_paths:
         yield Finding(
             "shared-rendezvous",
             "error",
             f"torchrun's ranks meet in the file {path}, on {facts.network_paths[path]}",
-            "A file store relies on file locks and on seeing at once what others wrote. Network file systems "
-            "guarantee neither: ranks hang at start-up, now and then.",
+            "A file store needs file locks, and must see the writes of others at once. Network file systems guarantee "
+            "neither, so ranks sometimes hang at start.",
             "Use a TCP store: --rdzv-backend=c10d with --rdzv-endpoint=HOST:PORT.",
         )
     for kind, line, text in facts.script:
@@ -261,10 +262,10 @@ def shared_rendezvous(facts: Facts) -> Iterator[Finding]:
             yield Finding(
                 "shared-rendezvous",
                 "warning",
-                f"the script's line {line} may use a file as rendezvous: {text}",
-                "On a network file system ranks that meet in a file hang now and then, and a file that an earlier run "
-                "left behind makes them meet the dead.",
-                "Leave init_method out (Lightning uses a TCP store), or take a new file on a local disk for each run.",
+                f"line {line} of the script may let ranks meet through a file: {text}",
+                "Ranks that meet through a file on a network file system sometimes hang. With a file of an earlier "
+                "run, they wait for its ranks.",
+                "Remove init_method (Lightning uses a TCP store), or use a new file on a local disk for each run.",
             )
 
 
@@ -282,10 +283,10 @@ def _integer(env: Mapping[str, str], name: str) -> Optional[int]:
 
 
 def hang_watch(facts: Facts) -> Iterator[Finding]:
-    """Variables of the hang watch that it does not understand, or that do not work here."""
+    """Variables of the hang watch that it can't parse, or that do not work here."""
     wrong = hang_settings.problems(facts.environment)
     if hang_files.VARIABLE in facts.unwritable:
-        wrong.append(f"No file can be made in {hang_files.VARIABLE}={facts.unwritable[hang_files.VARIABLE]}.")
+        wrong.append(f"Files can't be created in {hang_files.VARIABLE}={facts.unwritable[hang_files.VARIABLE]}.")
     wrong += [f"The watch's port {port} {problem}." for port, problem in facts.hang_ports.items()]
     try:
         hang_settings.parse(facts.environment.get(hang_settings.VARIABLE, ""))
@@ -296,9 +297,9 @@ def hang_watch(facts: Facts) -> Iterator[Finding]:
             "hang-watch",
             "warning",
             " ".join(wrong),
-            "Ranks are not watched as was intended, and a hang stays a frozen terminal.",
-            f"Set {hang_settings.VARIABLE} to {hang_settings.FORMS}, and the other variables as said; for a port, "
-            f"{hang_secret.PORT_VARIABLE} to one that is free and that no firewall blocks, the same in all ranks.",
+            "The hang watch does not work as intended: if ranks hang, there may be no report.",
+            f"Set {hang_settings.VARIABLE} to {hang_settings.FORMS}, and correct the other variables. For a port, set "
+            f"{hang_secret.PORT_VARIABLE} to a free one that no firewall blocks, the same in all ranks.",
         )
 
 

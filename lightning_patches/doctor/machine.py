@@ -1,4 +1,4 @@
-"""Finds out about this machine what the checks want to know."""
+"""Collect the facts about this machine that the checks read."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def gather(
     torch_timeout: float = devices.TORCH_TIMEOUT,
     autostart: bool = False,
 ) -> Facts:
-    """Find out about this machine. Never raises: what cannot be found out is named in ``unknown``.
+    """Collect the facts about this machine. Never raises: ``unknown`` of the result lists facts that were not found.
 
     Args:
         ask_torch: start a Python that imports torch, which takes some seconds.
-        script: what :func:`lightning_patches.doctor.script.look_through` has found.
-        torch_timeout: seconds that this Python may take.
-        autostart: programs of this environment look at ``LIGHTNING_PATCHES`` when they start.
+        script: the result of :func:`lightning_patches.doctor.script.look_through`.
+        torch_timeout: time limit for this Python, in seconds.
+        autostart: True if autostart is enabled in this environment.
     """
     unknown: list[Unknown] = []
     environment = dict(os.environ)
@@ -90,10 +90,10 @@ def _version(distribution: str) -> str:
 
 
 def _requires(distribution: str) -> Optional[list[str]]:
-    """The requirements in a distribution's metadata; ``None`` without metadata that can be read."""
+    """Return the requirements in a distribution's metadata, or ``None`` if the metadata can't be read."""
     try:
         return importlib.metadata.requires(distribution) or []
-    except Exception:  # of several kinds for metadata that are not UTF-8, or not complete
+    except Exception:  # metadata that is incomplete, or not UTF-8, raises errors of several types
         return None
 
 
@@ -106,11 +106,11 @@ def _lightnings() -> tuple[Lightning, ...]:
 
 
 _MODULES = {"pyyaml": "yaml"}
-"""Modules of packages that are named differently. They matter only for a package without metadata."""
+"""Modules whose name differs from the package's. Used only for packages without metadata."""
 
 
 def _missing(lightnings: tuple[Lightning, ...]) -> tuple[Missing, ...]:
-    """The packages that an installed Lightning requires and that are not there, neither by metadata nor as a module."""
+    """Return the packages that an installed Lightning requires, and that have neither metadata nor a module here."""
     found: dict[str, Missing] = {}
     for one in lightnings:
         for name, requirement in _required(one.distribution):
@@ -121,9 +121,11 @@ def _missing(lightnings: tuple[Lightning, ...]) -> tuple[Missing, ...]:
 
 
 def _required(distribution: str) -> Iterator[tuple[str, str]]:
-    """Name and requirement of the packages that a distribution of Lightning requires without an extra, except other
-    distributions of Lightning. For one without metadata (a source tree on ``PYTHONPATH``), the packages that every
-    release imports."""
+    """Yield name and requirement of the packages that a distribution of Lightning requires without an extra.
+
+    Other distributions of Lightning are left out. Without metadata (a source tree on ``PYTHONPATH``), these are the
+    packages that every release imports.
+    """
     from packaging.markers import InvalidMarker, Marker
 
     lines = _requires(distribution)
@@ -142,7 +144,7 @@ def _required(distribution: str) -> Iterator[tuple[str, str]]:
 
 
 def _pinned() -> dict[str, str]:
-    """The NVIDIA packages that torch's wheel asks for in one version."""
+    """Return the NVIDIA packages that torch's wheel pins, with their versions."""
     required = _requires("torch") or []
     found = (re.match(r"(nvidia-[\w-]+)(?:\[[^\]]*\])?\s*\(?==\s*([\w.]+)", line) for line in required)
     return {match[1]: match[2] for match in found if match is not None}
@@ -168,7 +170,7 @@ def _foreign_nccl(environment: dict[str, str]) -> tuple[str, ...]:
 
 def _shm() -> tuple[Optional[int], int]:
     if not sys.platform.startswith("linux"):
-        return Facts.shm_bytes, Facts.shm_free_bytes  # only Linux has it
+        return Facts.shm_bytes, Facts.shm_free_bytes  # only Linux has /dev/shm
     try:
         usage = shutil.disk_usage("/dev/shm")
     except OSError:
@@ -179,7 +181,7 @@ def _shm() -> tuple[Optional[int], int]:
 def _limits() -> tuple[int, int]:
     try:
         import resource
-    except ImportError:  # Windows, which has no such limits
+    except ImportError:  # Windows has no such limits
         return Facts.open_files, Facts.locked_memory_bytes
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
@@ -221,12 +223,12 @@ def _is_busy(port: str) -> bool:
 
 
 def _unwritable(environment: dict[str, str]) -> dict[str, str]:
-    """Directories that variables name and in which no file can be made. The watch's may be missing: it makes it."""
+    """Return the variables whose directory can't be written to, with the directory."""
     found = {}
     for variable in ("TMPDIR", "HOME", hang_files.VARIABLE):
         path = environment.get(variable, "")
         there = os.path.abspath(path)
-        while variable == hang_files.VARIABLE and not os.path.lexists(there):  # the watch makes it
+        while variable == hang_files.VARIABLE and not os.path.lexists(there):  # the watch creates it
             there = os.path.dirname(there)
         if path and not (os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK)):
             found[variable] = path
@@ -234,9 +236,9 @@ def _unwritable(environment: dict[str, str]) -> dict[str, str]:
 
 
 def _hang_ports(environment: dict[str, str]) -> dict[str, str]:
-    """What is wrong with the port that rank zero's watch listens on, if it is known and there are several nodes.
+    """Return problems of the port that rank zero's watch listens on, if it is known and there are several nodes.
 
-    A port that nobody listens on yet refuses at once: one that does not answer at all is blocked by a firewall.
+    A closed port refuses a connection at once. A port that does not answer is blocked by a firewall.
     """
     identity = _identity.find([])
     secret = _secret.of_user()
@@ -254,11 +256,11 @@ def _hang_ports(environment: dict[str, str]) -> dict[str, str]:
             except ConnectionRefusedError:
                 pass
             except (OSError, UnicodeError) as error:
-                said = (
+                reason = (
                     "no answer" if isinstance(error, TimeoutError) else getattr(error, "strerror", None) or str(error)
                 )
-                found[f"{identity.address}:{port}"] = f"can't be reached from this node: {said}"
-    return found if len(found) == len(ports) else {}  # one is enough
+                found[f"{identity.address}:{port}"] = f"can't be reached from this node: {reason}"
+    return found if len(found) == len(ports) else {}  # one usable port is enough
 
 
 _NETWORK = re.compile(
@@ -267,7 +269,7 @@ _NETWORK = re.compile(
 
 
 def file_system(path: str) -> str:
-    """Type of the file system that ``path`` is on, ``"ext4"``; "" if it cannot be told."""
+    """Return the type of the file system of ``path``, such as ``"ext4"``, or ""."""
     real = os.path.realpath(path)
     best, kind = "", ""
     try:

@@ -1,4 +1,4 @@
-"""Checks of what is installed."""
+"""Checks of the installed packages."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import shlex
 from typing import Iterator
 
 from lightning_patches import patches as catalogue
-from lightning_patches.doctor import Finding, Severity, script
+from lightning_patches.doctor import script
 from lightning_patches.doctor.facts import IMPORTED_AT_ONCE, Facts
+from lightning_patches.doctor.findings import Finding, Severity
 from lightning_patches.engine import gate, toggle
 from lightning_patches.engine.words import asks_for_patches
 from lightning_patches.errors import ToggleError
@@ -17,11 +18,11 @@ from lightning_patches.notices import cut
 NO_PKG_RESOURCES_SINCE = "2.4.0"
 """First release that imports without ``pkg_resources``."""
 PKG_RESOURCES_PATCH = "import-without-pkg-resources"
-"""The patch with which older ones do, too."""
+"""The patch that lets older releases import without it."""
 
 
 def compromised_release(facts: Facts) -> Iterator[Finding]:
-    """A release that was not made by Lightning's authors, recognized by its metadata alone."""
+    """A compromised release, recognized by its metadata alone."""
     for one in facts.lightnings:
         if one.forbidden:
             yield Finding(
@@ -34,11 +35,11 @@ def compromised_release(facts: Facts) -> Iterator[Finding]:
 
 
 def broken_import(facts: Facts) -> Iterator[Finding]:
-    """A Lightning whose import is known to fail beside the installed packages."""
+    """A Lightning whose import is known to fail with the installed packages."""
     for one in facts.lightnings:
         if one.broken is not None:
-            what = f"{one.distribution} {one.version} cannot be imported"
-            yield Finding("broken-import", "error", what, f"{one.broken.why}.", f"{one.broken.do}.")
+            subject = f"{one.distribution} {one.version} cannot be imported"
+            yield Finding("broken-import", "error", subject, f"{one.broken.why}.", f"{one.broken.do}.")
 
 
 def missing_packages(facts: Facts) -> Iterator[Finding]:
@@ -50,75 +51,75 @@ def missing_packages(facts: Facts) -> Iterator[Finding]:
             "missing-packages",
             "error" if {*names} & {*IMPORTED_AT_ONCE} else "warning",
             f"{by} requires {', '.join(names)}, which {'is' if len(names) == 1 else 'are'} not installed",
-            'The import of Lightning, or of a part of it, ends with "No module named ...". pip leaves requirements out '
-            "with `--no-deps`; or they were uninstalled.",
-            f"`pip install {' '.join(shlex.quote(one.requirement) for one in missing)}`, in the Python that trains.",
+            'The import of Lightning, or of a part of it, ends with "No module named ...". They were uninstalled, or '
+            "Lightning was installed with `--no-deps`.",
+            f"Run `pip install {' '.join(shlex.quote(one.requirement) for one in missing)}` in the Python that trains.",
         )
 
 
 def two_lightnings(facts: Facts) -> Iterator[Finding]:
-    """``lightning`` and ``pytorch_lightning`` side by side in different versions."""
+    """``lightning`` and ``pytorch_lightning`` are installed in different versions."""
     versions = {one.version for one in facts.lightnings}
     if len(versions) > 1:
         yield Finding(
             "two-lightnings",
             "warning",
             "installed: " + ", ".join(f"{one.distribution} {one.version}" for one in facts.lightnings),
-            "They are two separate packages to Python: a callback or module of one is refused by the Trainer of the "
-            "other, and a library may train with another release than the script. `pip install lightning==X` also "
-            "installs the newest pytorch-lightning.",
-            "Import one of them everywhere, and pin both to the same version.",
+            "For Python, these are separate packages: the Trainer of one refuses callbacks and modules of the other, "
+            "and a library may train with another release than the script. `pip install lightning==X` also installs "
+            "the newest pytorch-lightning.",
+            "Import only one of them, and pin both to the same version.",
         )
 
 
 def pkg_resources(facts: Facts) -> Iterator[Finding]:
-    """Lightning below 2.4.0 imports a module that setuptools 82 no longer has."""
+    """Lightning below 2.4.0 imports ``pkg_resources``, which setuptools 82 no longer has."""
     if facts.has_pkg_resources:
         return
-    where = _mended_here(facts)
+    enabled = _how_import_is_fixed(facts)
     for one in facts.lightnings:
         if _older(one.version, NO_PKG_RESOURCES_SINCE):
             what = f"{one.distribution} {one.version} imports pkg_resources, which is not installed"
             why = "`import lightning` ends with \"No module named 'pkg_resources'\": setuptools 82 no longer has it"
-            if where:
-                do = "Nothing, unless Lightning is imported before that, or by a Python that is not patched."
-                yield Finding("pkg-resources", "note", what, f"{why}. {where}.", do)
+            if enabled:
+                do = "Nothing, unless another module imports Lightning before, or an unpatched Python imports it."
+                yield Finding("pkg-resources", "note", what, f"{why}. {enabled}.", do)
             else:
                 yield Finding(
                     "pkg-resources",
                     "error",
                     what,
                     f"{why}.",
-                    f"`import lightning_patches` before it, install {WITH_PKG_RESOURCES}, or move to Lightning "
+                    f"Put `import lightning_patches` above it, install {WITH_PKG_RESOURCES}, or upgrade Lightning to "
                     f"{NO_PKG_RESOURCES_SINCE}.",
                 )
 
 
 def patches_import(facts: Facts) -> Iterator[Finding]:
-    """The script does not import ``lightning_patches``, or not so that it stays where it has to stand."""
+    """The script does not import ``lightning_patches``, or a linter or lazy import could disable its import."""
     spec = facts.environment.get(toggle.VARIABLE)
     if (facts.autostart and spec) or (spec and not asks_for_patches(spec)):
         return
     why = {
-        script.UNPATCHED: "Unless `lightning-patches run` starts it, or a module of yours has the import, it trains "
-        "without the fixes, and nothing says so.",
-        script.LATE: 'All is mended but what happens while Lightning is imported: below Lightning 2.4.0, "No module '
-        "named 'pkg_resources'\".",
-        script.REMOVABLE: "`ruff --fix` deletes an import that nothing uses, and isort moves it below Lightning.",
-        script.LAZY: "Python 3.15 delays a lazy import until the script uses it, which it does not: it trains without "
-        "the fixes.",
+        script.UNPATCHED: "It trains without the fixes, unless `lightning-patches run` starts it or another module "
+        "has the import.",
+        script.LATE: 'Errors that occur while Lightning is imported are not fixed, such as "No module named '
+        "'pkg_resources'\" below Lightning 2.4.0.",
+        script.REMOVABLE: "`ruff --fix` deletes an unused import, and isort moves it below Lightning.",
+        script.LAZY: "Python 3.15 delays a lazy import until the script uses it. This script never does, so it trains "
+        "without the fixes.",
     }
     for kind, _, text in facts.script:
         if kind in why:
             do = f"Write `{script.IMPORT}` above the imports of Lightning{', without `lazy`' * (kind == script.LAZY)}"
             if kind != script.UNPATCHED:
-                do += ", or call `lightning_patches.activate()` below the imports, which every formatter leaves alone"
+                do += ", or call `lightning_patches.activate()` below the imports, which formatters leave unchanged"
             severity: Severity = "warning" if kind == script.LAZY else "note"
             yield Finding("patches-import", severity, f"the script {text}", why[kind], f"{do}.")
 
 
-def _mended_here(facts: Facts) -> str:
-    """What turns the patch on that does without ``pkg_resources``; "" if nothing does."""
+def _how_import_is_fixed(facts: Facts) -> str:
+    """Return what enables the patch for imports without ``pkg_resources``, or ""."""
     spec = facts.environment.get(toggle.VARIABLE)
     try:
         selected = toggle.parse(spec, catalogue.all_patches()).names
@@ -127,29 +128,29 @@ def _mended_here(facts: Facts) -> str:
     if PKG_RESOURCES_PATCH not in selected:
         return ""
     if facts.autostart and asks_for_patches(spec):
-        return f"The patches mend it: autostart is enabled, and {toggle.VARIABLE}={cut(spec or '')}"
+        return f"The patches fix it: autostart is enabled, and {toggle.VARIABLE}={cut(spec or '')}"
     line = next((line for kind, line, _ in facts.script if kind == script.PATCHED), None)
-    return f"The patches mend it: the script imports lightning_patches in line {line}" if line else ""
+    return f"The patches fix it: the script imports lightning_patches in line {line}" if line else ""
 
 
 def torch_unusable(facts: Facts) -> Iterator[Finding]:
-    """torch is installed and cannot be imported."""
+    """torch is installed but can't be imported."""
     for one in facts.unknown:
         if one.what == "torch":
             yield Finding(
                 "torch-unusable",
                 "error",
-                f"torch {facts.packages.get('torch', '')} cannot be asked: {one.why}",
-                "Every rank imports torch first. An import that hangs or fails here does so there.",
-                'Run `python -X importtime -c "import torch"`; look for a slow network file system or a broken '
-                "driver; reinstall torch if its files are damaged.",
+                f"torch {facts.packages.get('torch', '')} cannot be used: {one.why}",
+                "Every rank imports torch first, and will hang or fail in the same way.",
+                'Run `python -X importtime -c "import torch"`. Look for a slow network file system or a broken '
+                "driver. Reinstall torch if its files are damaged.",
             )
 
 
 def pinned_packages(facts: Facts) -> Iterator[Finding]:
-    """NVIDIA's packages beside torch are not those that it was built and tested with."""
+    """NVIDIA's packages are not in the versions that torch was built with."""
     wrong = [
-        f"{name} {facts.pinned_installed[name]} (torch wants {version})"
+        f"{name} {facts.pinned_installed[name]} (torch requires {version})"
         for name, version in facts.pinned.items()
         if facts.pinned_installed.get(name, version) != version
     ]
@@ -158,26 +159,26 @@ def pinned_packages(facts: Facts) -> Iterator[Finding]:
             "pinned-packages",
             "warning",
             "installed: " + ", ".join(wrong),
-            "torch loads these libraries. An NCCL, cuBLAS or cuDNN other than that which it was built with may hang "
-            "in a collective or fail to load.",
-            "Reinstall torch with its own dependencies, or pin these packages to the versions that it wants.",
+            "torch loads these libraries. Another version of NCCL, cuBLAS or cuDNN may hang in a collective, or fail "
+            "to load.",
+            "Reinstall torch with its dependencies, or pin these packages to the versions that it requires.",
         )
 
 
 def model_hooks(facts: Facts) -> Iterator[Finding]:
-    """accelerate and bitsandbytes put hooks on models that move inputs between devices."""
+    """accelerate and bitsandbytes add hooks to models, which move inputs between devices."""
     present = [f"{name} {facts.packages[name]}" for name in ("accelerate", "bitsandbytes") if name in facts.packages]
     if not present:
         return
     patches = " and ".join(patch.name for patch in catalogue.find("20276"))
-    patched = f" (patch {patches} re-aims the hooks)" if patches else ""
+    patched = f" (the patch {patches} corrects the hooks)" if patches else ""
     yield Finding(
         "model-hooks",
         "note",
         f"{', '.join(present)} {'is' if len(present) == 1 else 'are'} installed",
-        "A model that is loaded with `device_map`, `load_in_8bit` or `load_in_4bit` carries hooks that move its inputs "
-        'to one fixed device. Under DDP every rank has a different one: "Expected all tensors to be on the same '
-        'device" (issue 20276).',
+        "A model that is loaded with `device_map`, `load_in_8bit` or `load_in_4bit` has hooks that move its inputs to "
+        'one fixed device. Under DDP every rank needs another device: "Expected all tensors to be on the same device" '
+        "(issue 20276).",
         f'Load it with device_map={{"": local_rank}}, or without device_map{patched}.',
     )
 
@@ -190,9 +191,9 @@ def accelerate_launch(facts: Facts) -> Iterator[Finding]:
             "accelerate-launch",
             "warning",
             f"variables of `accelerate launch` are set: {', '.join(found[:4])}{' ...' if len(found) > 4 else ''}",
-            "Lightning starts ranks by itself and does not read them, so that mixed precision, FSDP or DeepSpeed that "
-            "they ask for are not applied, or are applied twice.",
-            "Start the script with `python` or `torchrun`, and give these settings to Trainer or Fabric.",
+            "Lightning starts ranks itself and does not read these variables. Their mixed precision, FSDP or DeepSpeed "
+            "settings are not applied, or are applied twice.",
+            "Start the script with `python` or `torchrun`, and pass these settings to Trainer or Fabric.",
         )
 
 

@@ -21,7 +21,7 @@ LAZY = "lazy"
 UNGUARDED = "unguarded"
 UNPICKLABLE = "unpicklable"
 IMPORT = "import lightning_patches  # noqa: F401  # isort: skip"
-"""The import that linters and formatters leave where it is."""
+"""The import that linters and formatters leave unchanged."""
 
 _TOUCHING = re.compile(
     r"torch\.cuda\.(?!is_available$|device_count$|manual_seed(?:_all)?$|amp\.|is_initialized$|Stream$|Event$)\w+"
@@ -31,7 +31,7 @@ _STARTS = ("Trainer", "Fabric")
 _RUNS = ("fit", "validate", "test", "predict")
 _LAZY_STATEMENT = re.compile(rb"(^|;)([ \t\f]*)lazy[ \t]+(?=(?:import|from)\b)", re.M)
 _SHOWN, _LONGEST, _PARTS = 20, 400, 10
-"""Lines and bytes of a place that are shown, and the parts of a name that are looked at."""
+"""Maximum number of lines and bytes of a text, and of parts of a name."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
 _OURS = ("lightning_patches",)
@@ -39,14 +39,14 @@ _LIGHTNINGS = ("lightning", "pytorch_lightning", "lightning_fabric")
 
 
 def parse(source: bytes) -> ast.Module:
-    """Parse a script, in every Python also one with the lazy imports of Python 3.15.
+    """Parse a script. The lazy imports of Python 3.15 can be parsed by every Python.
 
     Returns:
-        The tree. Lazy imports have ``is_lazy`` set, as from the ``ast`` of Python 3.15.
+        The tree. Lazy imports have ``is_lazy`` set, as in the ``ast`` of Python 3.15.
 
     Raises:
-        SyntaxError: it is not Python, or ``ValueError``.
-        RecursionError: its expressions are too deep for Python itself, or ``MemoryError``.
+        SyntaxError, ValueError: the source is not Python.
+        RecursionError, MemoryError: its expressions are too deep for Python.
     """
     tree = ast.parse(_LAZY_STATEMENT.sub(rb"\1\2", source))
     lazy_lines = {source.count(b"\n", 0, match.end()) + 1 for match in _LAZY_STATEMENT.finditer(source)}
@@ -57,27 +57,30 @@ def parse(source: bytes) -> ast.Module:
 
 
 def look_through(source: bytes, start_method: str = "fork") -> Iterator[Place]:
-    """Yield each remarkable place.
+    """Yield the places that matter to a check.
 
-    ``TOUCHES_CUDA`` is reported for what the script does by itself, outside of functions and classes, before it makes
-    its first Trainer or Fabric; ``PATCHED`` if it imports ``lightning_patches``, whatever happens, before Lightning;
-    ``USED`` if it does so below Lightning, and makes use of it; ``UNPATCHED`` if it imports Lightning, and nowhere
-    ``lightning_patches``. Of an import that the script does not use, ``LATE`` if it stands below Lightning,
-    ``REMOVABLE`` if linters delete it or formatters move it, and ``LAZY`` if Python 3.15 delays it until it is used.
-
-    Two are reported for DataLoader workers that do not start by fork: ``UNGUARDED`` if a worker that imports the script
-    trains, and ``UNPICKLABLE`` if a function or dataset cannot be sent to a worker.
+    - ``TOUCHES_CUDA``: a top-level statement uses CUDA before the first Trainer or Fabric is created
+    - ``FORKS``: it selects a strategy or start method that forks
+    - ``FILE_RENDEZVOUS``: a string is the URL of a file
+    - ``PATCHED``: an unconditional import of ``lightning_patches`` is above the imports of Lightning
+    - ``USED``: the import is below, but the script uses it
+    - ``UNPATCHED``: the script imports Lightning but not ``lightning_patches``
+    - ``LATE``: the import is unused and below Lightning
+    - ``REMOVABLE``: the import is unused, and linters delete it or formatters move it
+    - ``LAZY``: the import is unused and lazy, so that Python 3.15 never executes it
+    - ``UNGUARDED``: DataLoader workers that do not start by fork import the script and train
+    - ``UNPICKLABLE``: a function or dataset can't be sent to such a worker
 
     Args:
-        source: of the script.
-        start_method: how :mod:`multiprocessing` starts processes, unless the script says it.
+        source: the source of the script.
+        start_method: start method of :mod:`multiprocessing`, unless the script sets it.
 
     Raises:
-        SyntaxError: it is not Python, or ``ValueError``; a notebook is not, although Python takes its JSON.
-        RecursionError: its expressions are too deep for Python itself, or ``MemoryError``.
+        SyntaxError, ValueError: the source is not Python, or is a notebook.
+        RecursionError, MemoryError: its expressions are too deep for Python.
     """
     if source.lstrip().startswith(b"{"):
-        raise SyntaxError("a notebook is no script: give what `jupyter nbconvert --to script` makes of it")
+        raise SyntaxError("this is a notebook: convert it with `jupyter nbconvert --to script`")
     tree = parse(source)
     lines = source.splitlines()
     yield from _about_our_import(tree, lines)
@@ -135,7 +138,7 @@ def _about_our_import(tree: ast.Module, lines: list[bytes]) -> Iterator[Place]:
 
 
 def _makes_lazy(tree: ast.Module) -> bool:
-    """Return True if the script's ``__lazy_modules__`` names us, which makes a plain import lazy in Python 3.15."""
+    """True if ``__lazy_modules__`` lists our package, which makes a plain import lazy in Python 3.15."""
     return any(
         isinstance(node, ast.Assign)
         and any(_name(target) == "__lazy_modules__" for target in node.targets)
@@ -174,7 +177,7 @@ def _about_workers(tree: ast.Module, calls: list[ast.Call], start_method: str) -
 
 
 def _assigned(tree: ast.Module) -> dict[str, ast.expr]:
-    """The values of the variables that are assigned once: ``{"workers": ..., "self.train_set": ...}``."""
+    """Return the values of variables that are assigned once: ``{"workers": ..., "self.train_set": ...}``."""
     found: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
@@ -184,7 +187,7 @@ def _assigned(tree: ast.Module) -> dict[str, ast.expr]:
 
 
 def _local_names(tree: ast.Module) -> set[str]:
-    """The names of functions and classes that are defined in functions only."""
+    """Return the names of functions and classes that are defined only in functions."""
     found = set()
     for function in ast.walk(tree):
         left: list[ast.AST] = list(function.body) if isinstance(function, _FUNCTIONS) else []
@@ -198,7 +201,7 @@ def _local_names(tree: ast.Module) -> set[str]:
 
 
 def _is_run(method: ast.expr, values: dict[str, ast.expr]) -> bool:
-    """Return True for ``trainer.fit`` and the like, and False for ``scaler.fit``."""
+    """True for ``trainer.fit`` and similar methods, False for ``scaler.fit``."""
     if not isinstance(method, ast.Attribute) or method.attr not in _RUNS:
         return False
     name = _name(method.value)
@@ -207,7 +210,7 @@ def _is_run(method: ast.expr, values: dict[str, ast.expr]) -> bool:
 
 
 def _trains_when_imported(tree: ast.Module, values: dict[str, ast.expr]) -> bool:
-    """Return True if the script trains outside of ``if __name__ == "__main__"``, itself or in a function it calls."""
+    """True if the script trains outside of ``if __name__ == "__main__"``, directly or in a function that it calls."""
     functions = {node.name: node for node in tree.body if isinstance(node, _FUNCTIONS)}
     left: list[ast.AST] = [tree]
     while left:
@@ -226,7 +229,7 @@ def _trains_when_imported(tree: ast.Module, values: dict[str, ast.expr]) -> bool
 
 
 def _text(lines: list[bytes], node: ast.expr) -> str:
-    """The node as it stands in the script, in one line, the beginning of it at least."""
+    """Return the source of a node in one line, or its beginning."""
     last = node.end_lineno or node.lineno
     part = lines[node.lineno - 1 : last][:_SHOWN]
     if last - node.lineno < _SHOWN:
@@ -236,7 +239,7 @@ def _text(lines: list[bytes], node: ast.expr) -> str:
 
 
 def _outside(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes that run when the script does, and not when something in it is called."""
+    """Yield the nodes that run with the script, outside of functions and classes."""
     left = [node]
     while left:
         children = _now(left.pop())
@@ -245,12 +248,12 @@ def _outside(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _now(node: ast.AST) -> list[ast.AST]:
-    """The children of a node, but for the functions and classes that it defines."""
+    """Return the children of a node, without the functions and classes that it defines."""
     return [child for child in ast.iter_child_nodes(node) if not isinstance(child, (*_DEFINITIONS, ast.Lambda))]
 
 
 def _always(tree: ast.Module) -> Iterator[ast.AST]:
-    """The statements that run under no condition, and what is tried."""
+    """Yield the unconditional statements, including the bodies of ``try``."""
     for node in tree.body:
         yield node
         if isinstance(node, ast.Try):
@@ -258,7 +261,7 @@ def _always(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 class _Import(NamedTuple):
-    """Where one stands, and the names that it binds."""
+    """An import: its place, and the names that it binds."""
 
     line: int
     column: int
@@ -268,7 +271,7 @@ class _Import(NamedTuple):
 
 
 def _imports(nodes: Iterable[ast.AST], packages: tuple[str, ...]) -> Iterator[_Import]:
-    """Each import of one of these packages, or of something in them."""
+    """Yield the imports of these packages and of their members."""
     for node in nodes:
         if isinstance(node, ast.Import):
             found = [(alias.name, [alias.asname or alias.name.partition(".")[0]]) for alias in node.names]
@@ -297,7 +300,7 @@ def _touches_cuda(call: ast.Call) -> bool:
 
 
 def _name(node: ast.AST) -> str:
-    """``"torch.cuda.synchronize"``, of which the end is enough where it has many parts."""
+    """Return the dotted name, such as ``"torch.cuda.synchronize"``; of a long name its end."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute) and len(parts) < _PARTS:
         parts.append(node.attr)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Iterator
 
-from lightning_patches.doctor import Finding
-from lightning_patches.doctor.facts import Facts
+from lightning_patches.doctor.facts import Facts, rendezvous_file
+from lightning_patches.doctor.findings import Finding
 
 GIB = 2**30
 MIN_SHM = GIB
@@ -17,10 +17,10 @@ MIN_OPEN_FILES = 4096
 def shared_memory(facts: Facts) -> Iterator[Finding]:
     """``/dev/shm`` is missing, small or full."""
     why = (
-        'DataLoader workers hand batches over in it, and NCCL its buffers: if it is too small, a worker ends with "Bus '
-        'error", or NCCL with an unhandled system error.'
+        "DataLoader workers pass batches through it, and NCCL has its buffers there. If it is too small, a worker ends "
+        'with "Bus error", or NCCL with an unhandled system error.'
     )
-    do = "In a container: --shm-size=16g or --ipc=host; in Kubernetes: an emptyDir of medium Memory on /dev/shm."
+    do = "In a container, use --shm-size=16g or --ipc=host. In Kubernetes, mount an emptyDir (medium Memory) there."
     if facts.shm_bytes is None:
         yield Finding("shared-memory", "warning", "there is no /dev/shm", why, do)
     elif facts.shm_bytes < MIN_SHM:
@@ -32,43 +32,41 @@ def shared_memory(facts: Facts) -> Iterator[Finding]:
             "warning",
             f"/dev/shm is nearly full: {free} of {size} MiB are free",
             why,
-            "Remove what ended runs left in it, or make it larger.",
+            "Remove files that ended runs left there, or make it larger.",
         )
 
 
 def limits(facts: Facts) -> Iterator[Finding]:
-    """Limits of a process that several ranks or workers reach."""
+    """Process limits that several ranks or workers can exceed."""
     if facts.open_files < MIN_OPEN_FILES:
         yield Finding(
             "limits",
             "note",
             f"a process may have {facts.open_files} files open",
             'DataLoader workers and sockets between many ranks use one each: "Too many open files".',
-            "ulimit -n 65536; or torch.multiprocessing.set_sharing_strategy('file_system').",
+            "Raise the limit (ulimit -n 65536), or call torch.multiprocessing.set_sharing_strategy('file_system').",
         )
     if facts.infiniband and 0 <= facts.locked_memory_bytes < GIB:
         yield Finding(
             "limits",
             "warning",
             f"a process may lock {facts.locked_memory_bytes // 1024} KiB of memory, and there is InfiniBand",
-            "NCCL registers its buffers with the adapter, which locks them: it fails, or falls back to slow sockets.",
+            "NCCL locks its buffers to register them with the adapter. It fails, or uses slow sockets instead.",
             "Raise the limit (ulimit -l unlimited; in a container --ulimit memlock=-1).",
         )
 
 
 def temporary_directory(facts: Facts) -> Iterator[Finding]:
-    """Temporary files lie on the network, nowhere, or in a different place for each rank."""
-    from lightning_patches.doctor.facts import rendezvous_file
-
+    """Temporary files are on a network file system, can't be written, or are in a different directory in each rank."""
     rendezvous = rendezvous_file(facts.environment)
     for path, kind in facts.network_paths.items():
         if path != rendezvous:
             yield Finding(
                 "temporary-directory",
                 "note",
-                f"temporary files go to {path}, on {kind}",
-                "Workers' sockets and torch.compile's cache lie there: ranks of all nodes write to the same place, "
-                "slowly, and sockets may not work at all.",
+                f"temporary files are in {path}, on {kind}",
+                "Workers put their sockets and torch.compile its cache there. Ranks of all nodes write to the same "
+                "directory, which is slow, and sockets may not work on a network file system.",
                 "Set TMPDIR to a local disk.",
             )
     path = facts.environment.get("TMPDIR", "")
@@ -76,9 +74,9 @@ def temporary_directory(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "temporary-directory",
             "warning",
-            f"no file can be made in TMPDIR={path}",
-            "Python silently takes another directory, often the small /tmp; other programs fail.",
-            "Make the directory on every node before training starts, or unset TMPDIR.",
+            f"files can't be created in TMPDIR={path}",
+            "Python silently uses another directory, often a small /tmp. Other programs fail.",
+            "Create the directory on every node before training starts, or unset TMPDIR.",
         )
     ranks = {facts.environment.get(name, "") for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID", "SLURM_LOCALID")}
     own = re.search(r"(?:rank|task|proc|local)[^/\d]*(\d+)/*$", path, re.IGNORECASE)
@@ -86,9 +84,10 @@ def temporary_directory(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "temporary-directory",
             "note",
-            f"TMPDIR={path} looks like this rank's own",
-            "What ranks of a node share by way of temporary files, such as torch.compile's cache or a rendezvous by a "
-            "file, each rank makes for itself, or waits for in vain. (Nothing in lightning_patches depends on it.)",
+            f"TMPDIR={path} looks like a directory of this rank only",
+            "Ranks of a node share temporary files, such as torch.compile's cache or a file where they meet. With "
+            "separate directories, each rank creates a cache, and ranks that meet through a file hang. "
+            "(lightning_patches does not depend on it.)",
             "Set the same TMPDIR in all ranks of a node.",
         )
 
@@ -99,11 +98,11 @@ def home_directory(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "home-directory",
             "warning",
-            f"no file can be made in HOME={facts.unwritable['HOME']}",
-            "Caches of torch.hub, Triton, transformers and matplotlib lie there: a rank ends at the first use, and the "
-            "others wait for it.",
-            "Set HOME to a directory of your own, or XDG_CACHE_HOME, TORCH_HOME, TRITON_CACHE_DIR, HF_HOME and "
-            "MPLCONFIGDIR.",
+            f"files can't be created in HOME={facts.unwritable['HOME']}",
+            "torch.hub, Triton, transformers and matplotlib keep their caches there. A rank ends when it first uses "
+            "one, and the others wait for it.",
+            "Set HOME to a directory that you can write to, or set XDG_CACHE_HOME, TORCH_HOME, TRITON_CACHE_DIR, "
+            "HF_HOME and MPLCONFIGDIR.",
         )
 
 

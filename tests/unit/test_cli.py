@@ -209,7 +209,7 @@ class TestStatus:
         for name in ("train.py", "none.py", "train.ipynb"):
             done = call("status", "--script", str(tmp_path / name), env=environment())
             assert done.returncode == 2 and f"{name} cannot be " in done.stderr, done
-        assert "a notebook is no script" in done.stderr
+        assert "this is a notebook" in done.stderr
 
     def test_imports_neither_torch_nor_lightning(self):
         program = (
