@@ -32,5 +32,5 @@ def test_validations_drift_relative_to_steps(version):
 @RELEASES
 def test_obvious_replacement_is_refused_and_diagnosed(version):
     result = run("features", Variant("pytorch-lightning", version), "dict-refused")
-    (match,) = [match for match in candidates.find(read.from_text("", result.output)) if match.kind == "found"]
+    (match,) = [match for match in candidates.find(read.from_text("", result.output)) if match.certain_ground]
     assert not result.ok and match.record.name == "log-of-a-dict", result

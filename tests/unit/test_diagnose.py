@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import html
 import io
 import json
 import os
@@ -13,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 
@@ -45,29 +44,8 @@ def names(text: str) -> list[str]:
     return [match.record.name for match in found(text)]
 
 
-def found(text: str) -> list[candidates.Match]:
+def found(text: str) -> list[candidates.Candidate]:
     return candidates.find(read.from_text("log.txt", text))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        TRACEBACK,
-        TRACEBACK.replace("\n", "\r\n"),
-        "".join(f"[rank1]: {line}\n" for line in TRACEBACK.splitlines()),
-        "".join(f"3: {line}\n" for line in TRACEBACK.splitlines()),
-        "".join(f"[1,2]<stderr>:{line}\n" for line in TRACEBACK.splitlines()),
-        "".join(f"(RayTrainWorker pid=71, ip=10.0.0.4) {line}\n" for line in TRACEBACK.splitlines()),
-        "".join(f"[default0]:2026-01-02 03:04:05,678 ERROR {line}\n" for line in TRACEBACK.splitlines()),
-        "\x1b[1;31mRuntimeError\x1b[0m: No backend type \x1b[33massociated\x1b[0m with device type cpu",
-        "│ RuntimeError: No backend type associated │\n│ with device type cpu │",
-        f"Epoch 0:  10%\r{MESSAGE}",
-        MESSAGE.upper(),
-    ],
-    ids=["plain", "crlf", "torch", "srun", "mpirun", "ray", "torchrun", "colours", "box", "progress bar", "case"],
-)
-def test_logs_as_they_come(text: str) -> None:
-    assert DEVICE in names(text)
 
 
 def own_frame(patch: Any) -> str:
@@ -106,7 +84,7 @@ def test_common_error_needs_frames() -> None:
 
 
 @pytest.mark.parametrize(
-    ("symptom", "said", "is_there"),
+    ("symptom", "text", "is_there"),
     [
         ("at least ... cuda:1 and cuda:0", "found at least two devices, cuda:3 and cuda:0!", True),
         ("at least ... cuda:1 and cuda:0", "found at least two devices", False),
@@ -116,8 +94,8 @@ def test_common_error_needs_frames() -> None:
         ("`monitor`", "its 'monitor'", True),
     ],
 )
-def test_gaps_quotes_and_devices(symptom: str, said: str, is_there: bool) -> None:
-    assert (known.place(known.pieces(symptom), known.normalised(said)) >= 0) is is_there
+def test_gaps_quotes_and_devices(symptom: str, text: str, is_there: bool) -> None:
+    assert (known.place(known.pieces(symptom), known.normalised(text)) >= 0) is is_there
 
 
 def test_line_number_is_printed() -> None:
@@ -201,25 +179,6 @@ def test_intended_refusal_is_recognized(
     (match,) = [match for match in document["matches"] if match["kind"] == "found"]
     assert (match["name"], match["cause"], match["group"]) == (name, True, "feature")
     assert document["verdict"].startswith("No release of Lightning has this: ")
-
-
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        ("LightningModule.log kept out of torch.compile", "compiled-log"),
-        ("torch._dynamo.disable for self.log", "compiled-log"),
-        ("metrics without the progress bar", "progress-bar-without-wait"),
-        ("gradient clipping in manual optimization", "clipping-in-manual-optimization"),
-        ("_extract_batch_size replaced by hand", "batch-size-of-a-log"),
-        ("_atomic_save without BytesIO", "checkpoint-written-once"),
-        ("validation on the last batch", "validation-after-short-epoch"),
-    ],
-)
-def test_patch_is_found_by_the_words_of_its_workaround(
-    capsys: pytest.CaptureFixture[str], words: str, name: str
-) -> None:
-    assert cli.main(["diagnose", words, "--json"]) == 0
-    assert name in [match["name"] for match in json.loads(capsys.readouterr().out)["matches"]]
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -380,8 +339,11 @@ def test_enabled_patch_is_not_suggested(capsys: pytest.CaptureFixture[str], tmp_
     for symptom in patch.impact.symptoms:
         text = f"{HEAD}{own_frame(patch)}{own}{symptom}\n"
         document = diagnosed(capsys, tmp_path, text)
-        said = [document["closing"], *(one["advice"] for one in document["matches"] if one["name"] == patch.name)]
-        assert not any("run train.py" in one or "at the top of the script, or" in one for one in said), (symptom, said)
+        shown = [document["closing"], *(one["advice"] for one in document["matches"] if one["name"] == patch.name)]
+        assert not any("run train.py" in one or "at the top of the script, or" in one for one in shown), (
+            symptom,
+            shown,
+        )
 
 
 @pytest.mark.parametrize(
@@ -422,42 +384,15 @@ def test_line_to_paste_has_nothing_of_the_log(capsys: pytest.CaptureFixture[str]
 def test_first_line_of_the_error_finds_the_patch(patch: Any) -> None:
     """Alone, where no other error begins like that; below a frame of the code that has the bug."""
     as_others = ("checkpoint-exists-on-rank-zero", "compiled-names", "rich-progress-bar-resumed")
-    as_others += ("hyperparameters-made-in-method", "rich-empty-sanity-check")  # no words of their own
+    as_others += ("hyperparameters-made-in-method", "rich-empty-sanity-check")  # their errors are not unique
     as_others += ("mlflow-temporary-directory",)
     # A KeyError of a parameter's name, and a mixture of devices, which may be anybody's.
     nameless = ("compiled-sharded-checkpoint", "torchscript-check-inputs")
     assert patch.impact.error or patch.group != "crash" or patch.name in nameless
     if patch.impact.error and patch.name not in as_others:
         source = "    initial_device = next(model.parameters()).device\n" * (patch.impact.error == "StopIteration")
-        said = patch.impact.error.replace("...", "some")
-        assert patch.name in names(f"{HEAD}{own_frame(patch)}{source}{said}\n")
-
-
-def _docker(text: str) -> str:
-    return "".join(
-        json.dumps({"log": f"{line}\n", "stream": "stderr", "time": "2026-01-02T03:04:05Z"}, separators=(",", ":"))
-        + "\n"
-        for line in text.splitlines()
-    )
-
-
-@pytest.mark.parametrize(
-    ("content", "line"),
-    [
-        (TRACEBACK.encode("utf-16"), 4),
-        (b"\xfe\xff" + TRACEBACK.encode("utf-16-be"), 4),
-        (html.escape(TRACEBACK).replace("\n", "<br>").encode(), 1),
-        (f"<pre class='log'>{html.escape(TRACEBACK)}</pre>\n".encode(), 4),
-        (_docker(TRACEBACK).encode(), 4),
-    ],
-    ids=["PowerShell", "UTF-16 BE", "br", "pre", "Docker"],
-)
-def test_other_log_formats_are_read(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, content: bytes, line: int
-) -> None:
-    (tmp_path / "log.txt").write_bytes(content)
-    status, (match,) = run(capsys, tmp_path / "log.txt", "--requirement", "lightning==2.2.5")
-    assert (status, match["name"], match["kind"], match["line"]) == (0, DEVICE, "found", line)
+        shown = patch.impact.error.replace("...", "some")
+        assert patch.name in names(f"{HEAD}{own_frame(patch)}{source}{shown}\n")
 
 
 def test_control_characters_of_a_log_are_removed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -467,15 +402,15 @@ def test_control_characters_of_a_log_are_removed(capsys: pytest.CaptureFixture[s
     other = tmp_path / "b.log"
     other.write_text("Epoch 0\n")
     assert cli.main(["diagnose", str(path), str(other), "--requirement", "lightning==2.2.5"]) == 0
-    said = capsys.readouterr().out
-    assert DEVICE in said and not set("\x07\u202e\x9b\x1b") & set(said)
-    assert not any(line.startswith("found: all is well") for line in said.splitlines())
+    shown = capsys.readouterr().out
+    assert DEVICE in shown and not set("\x07\u202e\x9b\x1b") & set(shown)
+    assert not any(line.startswith("found: all is well") for line in shown.splitlines())
     assert cli.main(["diagnose", str(tmp_path / f"none{evil}.log")]) == 2
     assert not set("\x07\u202e\x9b") & set(capsys.readouterr().err)
 
 
 def test_unknown_old_release_is_not_excluded(tmp_path: Path) -> None:
-    """Nor is a bug found in it: nothing is known here of 1.9.5."""
+    """No bug is found in it either, because the release is unknown."""
     site = tmp_path / "site"
     (site / "pytorch_lightning" / "utilities").mkdir(parents=True)
     (site / "pytorch_lightning" / "__init__.py").touch()
@@ -494,14 +429,14 @@ def test_unknown_old_release_is_not_excluded(tmp_path: Path) -> None:
     assert "does not have this bug" not in done.stdout
 
 
-def test_reports_of_a_hang_that_somebody_has_spoilt(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_damaged_reports_of_a_hang_are_skipped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     whole = {"time": 1.0, "verdict": "rank 1 has not moved\x07\u202e for 3 s", "ranks": []}
     spoilt = [{**whole, "time": "x"}, {**whole, "ranks": 5}, {**whole, "verdict": 5}, {"time": None}, [], 7]
     for name in ("hang-a.jsonl", "hang-b.jsonl"):
         (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in [whole, *spoilt]))
     assert cli.main(["diagnose", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert "rank 1 has not moved" in said and not set("\x07\u202e") & set(said)
+    shown = capsys.readouterr().out
+    assert "rank 1 has not moved" in shown and not set("\x07\u202e") & set(shown)
 
 
 def test_found_needs_the_release(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -603,30 +538,9 @@ def test_repeated_lines_hide_no_error(capsys: pytest.CaptureFixture[str], tmp_pa
     assert document["matches"][0]["name"] == DEVICE and document["matches"][0]["line"] == 20_004
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        ("epoch 0 is short", "lr-finder-train-loader"),
-        ("checkpoint disappeared after resume", "checkpoint-kept-on-resume"),
-        ("learning rate is not the one found", "lr-finder-applies-lr"),
-        ("same augmentation in every epoch", "worker-seed-sequence"),
-        ("fit does nothing the second time", "fit-resets-should-stop"),
-        ("training hangs after SIGTERM", "sigterm-at-batch-boundary"),
-        ("BaseFinetuning re-freezes already unfrozen modules when resuming", "finetuning-resumed"),
-        ("metrics get wrong keys where processes log different metric keys", "warn-logged-keys-differ"),
-        ("training runs no steps as one of several dataloaders is empty", "warn-empty-loader-in-cycle"),
-        ("save_last fails to make a symlink on a network drive", "last-checkpoint-without-links"),
-        ("PermissionError when saving a checkpoint to a cross-device mount", "checkpoint-written-once"),
-    ],
-)
-def test_silent_bugs_in_words(capsys: pytest.CaptureFixture[str], words: str, name: str) -> None:
-    for arguments in (words.split(), [words]):
-        assert cli.main(["diagnose", *arguments, "--json"]) == 0
-        document = json.loads(capsys.readouterr().out)
-        assert name in [match["name"] for match in document["matches"]]
-        assert {match["kind"] for match in document["matches"]} == {"possible"}
-        assert all("traceback" not in match["would_tell"] for match in document["matches"])
-        assert document["verdict"].startswith("Perhaps ")
+def test_words_in_several_arguments_are_one_description(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["diagnose", *["epoch", "0", "is", "short"], "--json"]) == 0
+    assert "lr-finder-train-loader" in [match["name"] for match in json.loads(capsys.readouterr().out)["matches"]]
 
 
 @pytest.mark.parametrize(
@@ -665,9 +579,9 @@ def test_words_for_a_hang_are_answered_with_the_watch(
     capsys: pytest.CaptureFixture[str], words: str, is_hang: bool
 ) -> None:
     cli.main(["diagnose", words])
-    said = capsys.readouterr().out
-    assert ("\nDo: If several ranks stand still: `LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-pa" in said) is is_hang
-    assert ("`lightning-patches doctor`, run where it starts" in said) is is_hang
+    shown = capsys.readouterr().out
+    assert ("\nDo: If several ranks stand still: `LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-pa" in shown) is is_hang
+    assert ("`lightning-patches doctor`, run where it starts" in shown) is is_hang
     cli.main(["diagnose", words, "--json"])
     assert json.loads(capsys.readouterr().out)["closing"].startswith("If several ranks stand still:") is is_hang
 
@@ -682,9 +596,9 @@ def test_words_for_a_hang_find_hangs_alone(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize("words", ["zebra crossing", "it is stuck"])
 def test_description_gets_no_request_for_a_traceback(capsys: pytest.CaptureFixture[str], words: str) -> None:
     assert cli.main(["diagnose", words]) == 1
-    said = capsys.readouterr().out
-    assert said.startswith(("I know no bug that is described like that.\nDo: ", "A program that stands still.\nDo: "))
-    assert "2>&1" not in said
+    shown = capsys.readouterr().out
+    assert shown.startswith(("I know no bug that is described like that.\nDo: ", "A program that stands still.\nDo: "))
+    assert "2>&1" not in shown
 
 
 @pytest.mark.parametrize(
@@ -737,11 +651,6 @@ def test_missing_input_is_requested(capsys: pytest.CaptureFixture[str]) -> None:
     assert 'Say it in several words: `lightning-patches diagnose "it is stuck"`' in capsys.readouterr().err
     assert cli.main(["diagnose", "train.log"]) == 2
     assert "several words" not in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("words", ["loss is nan", "hello world", "my gpu is hot"])
-def test_words_that_say_nothing(capsys: pytest.CaptureFixture[str], words: str) -> None:
-    assert cli.main(["diagnose", words]) == 1
 
 
 @pytest.mark.parametrize(
@@ -825,8 +734,8 @@ def test_log_without_an_error_gets_suggestions(
 ) -> None:
     (tmp_path / "log.txt").write_bytes(content)
     assert cli.main(["diagnose", str(tmp_path / "log.txt")]) == 1
-    said = capsys.readouterr().out
-    assert said.startswith("I see no error in it.\nDo: ") and "in words" in said
+    shown = capsys.readouterr().out
+    assert shown.startswith("I see no error in it.\nDo: ") and "in words" in shown
 
 
 def test_unknown_error_in_a_long_log_is_shown(
@@ -900,8 +809,8 @@ def test_log_that_ends_at_the_rendezvous_is_a_start_up_hang(
     assert closing.startswith("If it stood still there: `LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches")
     assert cli.main(["diagnose", str(tmp_path / "0.log")]) == 1
     if start["file"].endswith("0.log") and len(logs) == 1:
-        said = capsys.readouterr().out
-        assert said.startswith("Perhaps the program stands still at its start.") and closing in said
+        shown = capsys.readouterr().out
+        assert shown.startswith("Perhaps the program stands still at its start.") and closing in shown
 
 
 @pytest.mark.parametrize(
@@ -930,7 +839,7 @@ def test_log_that_ends_at_the_rendezvous_is_a_start_up_hang(
 def test_log_past_the_start_is_not_a_start_up_hang(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, logs: list[str]
 ) -> None:
-    """Whatever is said after all have joined, or of steps and losses, says that they do not stand still."""
+    """Lines after all ranks have joined, or about steps and losses, show that the program runs."""
     start, closing = started(capsys, tmp_path, *logs)
     assert start is None and "stood still" not in closing
 
@@ -967,8 +876,8 @@ ImportError: cannot import name '_ActionSubCommands' from 'jsonargparse.actions'
 """
     (tmp_path / "train.log").write_text(told)
     assert cli.main(["diagnose", "--requirement", "pytorch-lightning==1.5.10", str(tmp_path / "train.log")]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert said.startswith("Known bug command-line-of-1-5") and "Do: Move to Lightning 1.6.5" in said
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith("Known bug command-line-of-1-5") and "Do: Move to Lightning 1.6.5" in shown
     for told in (
         "WARNING: Ignoring version 1.6.5 of pytorch-lightning since it has invalid metadata:",
         "ERROR: Requested pytorch-lightning==1.6.5 from file:///w/pytorch_lightning-1.6.5-py3-none-any.whl has invalid "
@@ -976,8 +885,8 @@ ImportError: cannot import name '_ActionSubCommands' from 'jsonargparse.actions'
     ):
         (tmp_path / "pip.log").write_text(f"{told}\n    torch (>=1.8.*)\n           ~~~~~~^\n")
         assert cli.main(["diagnose", str(tmp_path / "pip.log")]) == 0
-        said = " ".join(capsys.readouterr().out.split())
-        assert "metadata-of-1x" in said and "pip<24.1 installs it" in said
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "metadata-of-1x" in shown and "pip<24.1 installs it" in shown
 
 
 SITE = "/opt/env/lib/python3.11/site-packages/lightning/"
@@ -994,29 +903,6 @@ E   RuntimeError: No backend type associated with device type cpu
 =========================== short test summary info ============================
 FAILED test_it.py::test_it - RuntimeError: No backend type associated with device ...
 """
-
-
-@pytest.mark.parametrize("text", [TRACEBACK, PYTEST], ids=["Python", "pytest"])
-@pytest.mark.parametrize(
-    "written",
-    [
-        lambda text: "".join(f"    {line}\n" for line in text.split("\n")),
-        lambda text: "".join(f"> {line}\n" for line in text.split("\n")),
-        lambda text: "".join(
-            f"Jan 02 03:04:0{n % 9} node train[42]: {line}\n" for n, line in enumerate(text.split("\n"))
-        ),
-        lambda text: "".join(f"2026-01-02T03:04:05.12Z 00O {line}\n" for line in text.split("\n")),
-        lambda text: "\n".join(line[at : at + 80] for line in text.split("\n") for at in range(0, len(line) or 1, 80)),
-        lambda text: json.dumps(
-            [{"stream_name": "stderr", "time": 1.5, "data": f"{one}\n"} for one in text.split("\n")]
-        ),
-    ],
-    ids=["a code block", "quoted", "syslog", "GitLab", "80 columns", "Kaggle"],
-)
-def test_prefixes_of_traceback_lines_are_removed(text: str, written: Callable[[str], str]) -> None:
-    (error,) = [error for error in read.from_text("", written(text)).raised if error.frames]
-    assert error.frames[-1].path.endswith("logger_connector/result.py") and error.frames[-1].number == 241
-    assert error.words == MESSAGE
 
 
 @pytest.mark.parametrize(
@@ -1157,8 +1043,8 @@ def test_number_or_name_is_certain(
 ) -> None:
     monkeypatch.setattr(verdicts, "installed", lambda *_: [])
     assert cli.main(["diagnose", asked]) == 0
-    said = capsys.readouterr().out
-    assert said.splitlines()[0] == first and "To be sure" not in said and "Perhaps" not in said
+    shown = capsys.readouterr().out
+    assert shown.splitlines()[0] == first and "To be sure" not in shown and "Perhaps" not in shown
 
 
 @pytest.mark.parametrize("command", ["show", "diagnose"])
@@ -1169,14 +1055,14 @@ def test_unknown_number_is_not_a_file(capsys: pytest.CaptureFixture[str], comman
 
 def _sharing() -> list[tuple[Any, Any, str]]:
     """Pairs of patches of which one symptom is the other's, or a part of it."""
-    said = [
+    shown = [
         (patch, symptom, " ... ".join(known.pieces(symptom)))
         for patch in all_patches()
         for symptom in patch.impact.symptoms
     ]
     pairs = {}
-    for one, symptom, text in said:
-        for other, _, longer in said:
+    for one, symptom, text in shown:
+        for other, _, longer in shown:
             if one.name < other.name and (text in longer or longer in text):
                 pairs[one.name, other.name] = (one, other, symptom)
     return list(pairs.values())
@@ -1218,9 +1104,9 @@ def test_consequence_of_a_silent_bug_needs_evidence_in_the_log(patch: Any, conse
         "validation-after-short-epoch": "Your `IterableDataset` has `__len__` defined.",
         "warn-empty-loader-in-cycle": "Total length of `DataLoader` across ranks is zero.",
     }.get(patch.name, "")
-    said = says.replace("...", shown.split()[-1] if "checkpoint at " in shown else "x")
+    words = says.replace("...", shown.split()[-1] if "checkpoint at " in shown else "x")
     error = frames(SITE + ("pytorch/" + (consequence.shows.replace("\\", "") if not shown else "trainer.py")))
-    error += f"RuntimeError: {said}\n"
+    error += f"RuntimeError: {words}\n"
     assert patch.name in names(f"{shown}\n{error}")
     assert not shown or patch.name not in names(error)
     if shown and "ckpt_path" not in shown and "/" not in shown[:5]:  # those are in the error itself
@@ -1333,8 +1219,8 @@ def test_first_failed_rank_is_the_cause(capsys: pytest.CaptureFixture[str], tmp_
 def test_each_rank_twice_means_other_tasks_than_devices(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text("\n".join(line for line in JOINS for _ in range(2)))
     cli.main(["diagnose", str(tmp_path / "log.txt")])
-    said = capsys.readouterr().out
-    assert said.startswith("Each rank is there twice: SLURM has started other tasks than Trainer(devices=...) says")
+    shown = capsys.readouterr().out
+    assert shown.startswith("Each rank is there twice: SLURM has started other tasks than Trainer(devices=...) says")
 
 
 @pytest.mark.parametrize(
@@ -1399,116 +1285,3 @@ def test_every_number_of_coverage_and_every_name_is_known(capsys: pytest.Capture
     names_of = {one.name for one in (*all_patches(), *UNPATCHED, *UNCOUNTED)}
     assert {name for _, name in lookup.duplicates()} <= names_of
     assert len(names_of) == len([*all_patches(), *UNPATCHED, *UNCOUNTED])
-
-
-SENTENCES = (
-    "Nothing is certain", "No known bug of Lightning shows in it", "no remedy for a guess", "is of Lightning below",
-    "how the same is had", "cannot be understood",
-)  # fmt: skip
-
-
-def test_answers_avoid_unclear_sentences() -> None:
-    for path in Path(cli.__file__).parent.rglob("*.py"):
-        if path.parent.name == "diagnose" or path.name in ("show.py", "status.py", "lookup.py"):
-            assert not [said for said in SENTENCES if said in path.read_text()], path
-
-
-RESULT = "lightning/pytorch/trainer/connectors/logger_connector/result.py"
-FORMS = {
-    "Colab": f"""---------------------------------------------------------------------------
-RuntimeError                              Traceback (most recent call last)
-<ipython-input-5-0a1b> in <cell line: 1>()
-----> 1 trainer.fit(model)
-
-3 frames
-/usr/local/lib/python3.10/dist-packages/{RESULT} in compute(self)
-    239         if self.is_mean:
---> 240             value = self.meta.sync(self.value)
-
-{MESSAGE}
-""",
-    "Colab's links": f"""RuntimeError                              Traceback (most recent call last)
-[<ipython-input-5-0a1b>](https://localhost:8080/#) in <cell line: 1>()
-----> 1 trainer.fit(model)
-
-[/usr/local/lib/python3.10/dist-packages/{RESULT}](https://localhost:8080/#) in compute(self)
---> 240             value = self.meta.sync(self.value)
-
-{MESSAGE}
-""",
-    "VS Code": f"""RuntimeError                              Traceback (most recent call last)
-Cell In[3], line 5
-      3 model = Net()
-----> 5 trainer.fit(model)
-
-File [~/env/lib/python3.10/site-packages/{RESULT}:240](vscode-remote://ssh/x.py:240), in _Metric.compute(self)
---> 240             value = self.meta.sync(self.value)
-
-{MESSAGE}
-""",
-    "Databricks": f"""RuntimeError                              Traceback (most recent call last)
-File <command-4012>:5
-      4 trainer = Trainer()
-----> 5 trainer.fit(model)
-
-File /databricks/python/lib/python3.11/site-packages/{RESULT}:240, in _ResultMetric.compute(self)
-    239         if self.is_mean:
---> 240             value = self.meta.sync(self.value)
-
-{MESSAGE}
-""",
-    "pytest, line": f"/opt/env/lib/python3.11/site-packages/{RESULT}:240: {MESSAGE}\n",
-    "an end": f'    value = g()\n  File "/opt/env/{RESULT}", line 240, in compute\n    f()\n{MESSAGE}\n',
-    "Windows": TRACEBACK.replace(
-        "/opt/env/lib/python3.11/site-packages/", "C:\\Users\\me\\env\\Lib\\site-packages\\"
-    ).replace(RESULT, RESULT.replace("/", "\\")),
-    "Hydra": TRACEBACK.replace("Traceback", "[2026-01-02 03:04:05,678][__main__][ERROR] - Traceback"),
-    "nodes": "".join(f"node01: {line}\n" for line in TRACEBACK.splitlines()),
-    "glog": "".join(
-        f"[rank0]:E0612 12:34:56.78900{n} 139 torch/x.py:12] {line}\n" for n, line in enumerate(TRACEBACK.splitlines())
-    ),
-    "an exception group": "".join(f"  | {line}\n" for line in TRACEBACK.splitlines()),
-    "structlog": json.dumps(
-        {
-            "event": "failed",
-            "exception": [
-                {
-                    "exc_type": "RuntimeError",
-                    "exc_value": MESSAGE.partition(": ")[2],
-                    "frames": [{"filename": f"/opt/env/{RESULT}", "lineno": 240, "name": "compute"}],
-                }
-            ],
-        }
-    ),
-    "a notebook": json.dumps(
-        {
-            "cells": [
-                {
-                    "outputs": [
-                        {
-                            "ename": "RuntimeError",
-                            "traceback": [
-                                "\x1b[0;31mRuntimeError\x1b[0m Traceback (most recent call last)",
-                                f"File \x1b[0;32m/opt/env/{RESULT}:240\x1b[0m, in compute(self)\n--> 240  f()",
-                                f"\x1b[0;31m{MESSAGE}\x1b[0m",
-                            ],
-                        }
-                    ]
-                }
-            ]
-        },
-        indent=1,
-    ),
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_all_that_prints_a_traceback_is_read(form: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "log.txt").write_text(FORMS[form])
-    status, (match, *others) = run(capsys, tmp_path / "log.txt", "--requirement", "lightning==2.2.5")
-    assert (status, match["name"], match["kind"], match["ground"], others) == (0, DEVICE, "found", "frame", [])
-
-
-@pytest.mark.parametrize("form", ["Colab", "Colab's links", "VS Code", "Databricks", "a notebook"])
-def test_notebook_cell_is_not_suggested_for_run(form: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert "lightning-patches run" not in diagnosed(capsys, tmp_path, FORMS[form])["do"]

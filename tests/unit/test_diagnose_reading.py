@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.cli.diagnose import candidates, excerpt, facts, read, streams, tracebacks
+from lightning_patches.cli.diagnose import candidates, excerpt, facts, frames, read, streams, tracebacks
 from lightning_patches.cli.diagnose.frames import Frame
 
 DEVICE = "logged-metrics-device"
@@ -93,7 +93,7 @@ def test_escaped_empty_lines_are_bounded(form: str) -> None:
     assert len(read.from_text("", form.format("\\n" * 1_000_000)).lines) <= 200_000
 
 
-def test_the_end_of_a_pipe_is_left_out_when_it_does_not_end(
+def test_endless_pipe_is_read_up_to_the_limit(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Endless(io.RawIOBase):
@@ -121,7 +121,7 @@ def test_both_ends_of_a_very_large_file_are_read(
     assert DEVICE in names_in(diagnosed(capsys, tmp_path / "log.txt"))
 
 
-def test_the_last_errors_are_kept_when_a_log_has_many(
+def test_last_errors_are_kept_when_a_log_has_many(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(excerpt, "MAX_BYTES", 50_000)
@@ -376,9 +376,7 @@ def test_message_that_begins_with_a_line_break_is_shown(text: str, words: str) -
     assert error.words == words
 
 
-def test_the_message_of_a_worker_that_could_not_start_is_shown(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_multiline_message_of_a_worker_is_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "log").write_text(
         f'{HEAD}  File "/home/me/a.py", line 3, in <module>\nValueError: \n        The first line\n        The second\n'
     )
@@ -400,10 +398,10 @@ def test_the_message_of_a_worker_that_could_not_start_is_shown(
 )
 def test_packages_in_a_target_directory_are_not_the_users_files(paths: list[str], own: int) -> None:
     found = facts.own([Frame(path, "f", 1) for path in paths])
-    assert len([frame for frame in found if not candidates.is_lightning(frame)]) == own
+    assert len([frame for frame in found if not frames.is_lightning(frame)]) == own
 
 
-def test_the_group_that_ranks_wait_in_is_pasted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_line_to_paste_has_the_group_of_a_hang(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for verdict, pasted in (
         (
             "rank 1 has left; rank 0 in barrier 2 of group tensor",
@@ -476,7 +474,7 @@ GROUP = f"""\
 """
 
 
-def test_the_first_error_of_an_exception_group_is_the_cause(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_first_error_of_an_exception_group_is_the_cause(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "log").write_text(GROUP)
     document = diagnosed(capsys, tmp_path / "log")
     assert (document["matches"][0]["name"], document["matches"][0]["cause"]) == (DEVICE, True)

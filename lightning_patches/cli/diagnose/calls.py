@@ -1,5 +1,4 @@
-"""In: a patch and the lines of a log. Out: what a program has to say itself before the patch mends its error, with its
-own paths and names."""
+"""Find the call, argument or variable that a patch needs in the user's program, with the program's paths and names."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from collections.abc import Sequence
 from lightning_patches.cli.diagnose.lines import Line
 
 MOST_LINES = 500
-"""Lines before and after the one that shows the bug that are looked at."""
+"""Lines that are searched before and after the one that shows the bug."""
 
 _TRUSTED = (
     "own-checkpoint-load",
@@ -29,24 +28,24 @@ AT_TOP = "`import lightning_patches` at the top of the script"
 
 
 def needed(name: str, lines: Sequence[Line], line: int, is_patched: bool) -> str:
-    """The call, argument or variable without which a patch does not mend what a log shows; "" if it needs none.
+    """Return the call, argument or variable without which a patch does not fix the error in a log, or "".
 
     Args:
-        name: the patch.
-        lines: of the log.
+        name: name of the patch.
+        lines: lines of the log.
         line: index of the line that shows the bug.
         is_patched: the program ran with the patch.
     """
     if name in _TRUSTED:
         near = [one.text for one in lines[max(line - MOST_LINES, 0) : line + MOST_LINES]]
-        said = "\n".join(near).lower()
-        if name == "legacy-checkpoint-enum" and _REFUSED not in said:
+        text = "\n".join(near).lower()
+        if name == "legacy-checkpoint-enum" and _REFUSED not in text:
             return ""
-        if name == "own-checkpoint-load" and is_patched and _UNPROVEN not in said:
+        if name == "own-checkpoint-load" and is_patched and _UNPROVEN not in text:
             return ""  # the run has not written the file
         variable = "LIGHTNING_PATCHES_HANG_SECRET=... (the same 16 characters or more) for all ranks, or "
         trust = f"`{_trust(near, min(line, MOST_LINES))}` below {AT_TOP}, if nobody else can write to that directory"
-        return (variable if _UNPROVEN in said else "") + trust
+        return (variable if _UNPROVEN in text else "") + trust
     if name == "fabric-mark-forward-method":
         method = _METHOD.search(lines[line].text)
         if method:
@@ -55,7 +54,7 @@ def needed(name: str, lines: Sequence[Line], line: int, is_patched: bool) -> str
 
 
 def _trust(lines: Sequence[str], line: int) -> str:
-    """The call that trusts the directory of the checkpoint that is named last before a line, or else first after it."""
+    """Return the call that trusts the directory of the last checkpoint named before a line, or of the next after it."""
     named = map(_checkpoint, [*reversed(lines[: line + 1]), *lines[line + 1 :]])
     path = next(filter(None, named), "")
     if "://" in path:
@@ -65,7 +64,7 @@ def _trust(lines: Sequence[str], line: int) -> str:
 
 
 def _checkpoint(line: str) -> str:
-    """The last checkpoint that a line names."""
+    """Return the path of the last checkpoint that a line names, or ""."""
     if ".ckpt" not in line and ".pt" not in line:
         return ""
     found = [match["quoted"] or match["bare"] for match in _CHECKPOINT.finditer(line[:500])]

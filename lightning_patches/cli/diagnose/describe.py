@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-MIN_SCORE = 0.44
+MIN_SCORE = 0.37
 """Smallest share of a description's weight that a record must account for."""
 UNKNOWN_WEIGHT = 3.5
 """Weight of a word that appears in no record. High, because the description is then about another problem."""
-ENOUGH = 4
-"""What a description and a text of a record must share: an everyday word counts 1, any other word 2. One less is enough
-if that is half of the text, or the whole description and not only everyday words."""
+ENOUGH = 3
+"""Weight of the words that a description must share with a text of a record: 1 for an everyday word, 2 for any other.
+One less is enough if that is half of the text, or the whole description and not only everyday words."""
 MAX_FOUND = 3
 SHORT = 5
 """A description of as many words needs no condition if the record has all of them."""
@@ -62,7 +62,7 @@ _ENDINGS = re.compile(r"(?:izations?|ations?|ated|ates?|ating|ized?|izes|ing|ion
 
 
 def _stem(word: str) -> str:
-    """A word without its endings, of which three letters stay."""
+    """Remove the endings of a word. At least three letters are kept."""
     stem = ""
     while stem != word:
         stem = word
@@ -123,10 +123,10 @@ _SAME = {
     )
     for word in (first, *words)
 }  # fmt: skip
-"""Synonyms, without endings. The first word of a line stands for all of them."""
+"""Synonyms, without endings. Each is replaced by the first word of its line."""
 _PHRASES = tuple(
-    (re.compile(said), f" {meant} ")
-    for said, meant in (
+    (re.compile(pattern), f" {replacement} ")
+    for pattern, replacement in (
         (r"\blr_find\b", "learning rate finder"),
         (r"\b(?:no|not|never)(?: \w+)? found\b", "missing"),
         (r"\blearning rate\b|(?<![a-z0-9])lr(?![a-z0-9])", "rate"),
@@ -220,12 +220,11 @@ _EVERYDAY = """
 """
 """Words that describe any training."""
 _CIRCUMSTANCES = """
-    resum reload accumulation finder finetuning fabric compile sampler pruning csv mlflow tensorboard hydra
+    resum reload accumulation finder tuner finetuning fabric compile sampler pruning csv mlflow tensorboard hydra
     predict clip manual fold frequency interval
 """
-"""Words for a circumstance. A description that has one is not about a record that has not."""
-_RESUMES = re.compile("resum|恢复|续训", re.IGNORECASE)
-"""Only these are about a resumed run. Others with the same stem, as "restored" and "restarts", need not be."""
+"""Words for a circumstance. A description that has one of them is not about a record that has none of its synonyms. The
+synonyms are too broad: not every run that "restarts" is resumed, and not all that is "found" is by a finder."""
 ASKS_HOW = re.compile(r"(?:how(?! come)|which|is it possible|can (?:i|one|we))\b|如何|怎么", re.IGNORECASE)
 """A question how something is done, which describes no bug."""
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -238,22 +237,22 @@ _SUBJECTS = re.compile(
 
 @lru_cache(maxsize=None)
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text except for fillers, without endings, each synonym as the word that stands for it."""
+    """Return the words of a text except for fillers, without endings, and with synonyms replaced."""
+    return tuple(_SAME.get(stem, stem) for stem in _stems(text))
+
+
+@lru_cache(maxsize=None)
+def _stems(text: str) -> tuple[str, ...]:
     text = re.sub(r"\b[A-Z]{2,5}s\b", lambda plural: plural[0].lower(), text)  # GPUs, LRs
     text = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", text).lower()
-    for said, meant in _PHRASES:
-        text = said.sub(meant, text)
-    found = []
-    for word in re.findall(r"[a-z0-9]+", text):
-        if word not in _FILLERS:
-            stem = _stem(word)
-            found.append(_SAME.get(stem, stem))
-    return tuple(found)
+    for pattern, replacement in _PHRASES:
+        text = pattern.sub(replacement, text)
+    return tuple(_stem(word) for word in re.findall(r"[a-z0-9]+", text) if word not in _FILLERS)
 
 
-def _is_ground(shared: set[str], asked: set[str], text: set[str]) -> bool:
+def _is_ground(shared: set[str], query: set[str], text: set[str]) -> bool:
     """True if a description and a text share more than words that describe any training."""
-    is_most = (shared == asked and not shared <= _everyday()) or 2 * _weight(shared) >= _weight(text)
+    is_most = (shared == query and not shared <= _everyday()) or 2 * _weight(shared) >= _weight(text)
     return _weight(shared) >= (ENOUGH - 1 if is_most else ENOUGH)
 
 
@@ -268,12 +267,12 @@ def _everyday() -> frozenset[str]:
 
 @lru_cache(maxsize=None)
 def _circumstances() -> frozenset[str]:
-    return frozenset(words(_CIRCUMSTANCES))
+    return frozenset(_stems(_CIRCUMSTANCES))
 
 
 @lru_cache(maxsize=None)
 def conditions() -> dict[str, tuple[tuple[frozenset[str], ...], ...]]:
-    """The rows of ``conditions.txt``: name of a record -> groups of alternatives. Of each group one must be stated."""
+    """Map names of records to their groups of alternatives in ``conditions.txt``. One of each group must be stated."""
     text = (pkgutil.get_data(__package__, "conditions.txt") or b"").decode("utf-8")
     found = {}
     for line in filter(None, (line.partition("#")[0].strip() for line in text.splitlines())):
@@ -282,33 +281,33 @@ def conditions() -> dict[str, tuple[tuple[frozenset[str], ...], ...]]:
     return found
 
 
-def _states_condition(said: str, asked: set[str], record: Described, texts: list[set[str]], others: set[str]) -> bool:
+def _states_condition(
+    description: str, query: set[str], record: Described, texts: list[set[str]], others: set[str]
+) -> bool:
     """True if a description states when the bug of a record occurs, and no other circumstance.
 
     A silent bug without a row in ``conditions.txt`` is named only if the description is one of its texts.
 
     Args:
-        said: the description.
-        asked: its words.
+        description: the description.
+        query: its words.
         record: the record.
         texts: words of each of its texts.
         others: all words of all records.
     """
-    foreign = asked - set().union(*texts)
-    circumstances = foreign & _circumstances()
-    if not _RESUMES.search(said):
-        circumstances -= {*words("resumed")}
+    foreign = query - set().union(*texts)
+    circumstances = {_SAME.get(stem, stem) for stem in _circumstances().intersection(_stems(description))} & foreign
     is_elsewhere = [word for word in foreign & others - _everyday() if not word[0].isdigit()]
-    if any(asked <= text for text in texts) or (len(asked) <= SHORT and not foreign):
+    if any(query <= text for text in texts) or (len(query) <= SHORT and not foreign):
         return True
     if circumstances or len(is_elsewhere) > MAX_FOREIGN:
         return False
     groups = conditions().get(record.name)
     if groups is not None:
-        return all(any(word <= asked for word in group) for group in groups)
+        return all(any(word <= query for word in group) for group in groups)
     if record.error:
         quoted = set(words(record.error)).union(*texts[:-2]) - _everyday()
-        return len(asked & quoted) >= MIN_QUOTED or not asked.isdisjoint(words("fails hangs"))
+        return len(query & quoted) >= MIN_QUOTED or not query.isdisjoint(words("fails hangs"))
     return False
 
 
@@ -323,27 +322,47 @@ def compare(description: str, known: Sequence[Described]) -> list[str]:
     """
     texts = [[set(words(text)) for text in record.texts] for record in known]
     spread = Counter(word for sets in texts for word in set().union(*sets))
-    asked = {word for word in words(description) if spread[word] or not word[0].isdigit()}
-    weight = {word: math.log(1 + len(texts) / spread[word]) if spread[word] else UNKNOWN_WEIGHT for word in asked}
+    query = {word for word in words(description) if spread[word] or not word[0].isdigit()}
+    weight = {word: math.log(1 + len(texts) / spread[word]) if spread[word] else UNKNOWN_WEIGHT for word in query}
     total = sum(weight.values())
     subjects = {name.lower() for name in _SUBJECTS.findall(description)}
-    if len(asked) < 2:
+    if len(query) < 2:
         return [
             record.name
             for record, sets in zip(known, texts)
-            if asked and spread[min(asked)] <= MAX_FOUND and asked <= set().union(*sets)
+            if query and spread[min(query)] <= MAX_FOUND and query <= set().union(*sets)
         ]
     scored = []
     for index, (record, sets) in enumerate(zip(known, texts)):
-        every = asked & set().union(*sets)
+        every = query & set().union(*sets)
         if len(every) < 2 or (subjects and not any(name in " ".join(record.texts).lower() for name in subjects)):
             continue
-        if not any(_is_ground(asked & one, asked, one) for one in sets):
+        if not any(_is_ground(query & one, query, one) for one in sets):
             continue
         # Words that are together in one symptom count more than words from several texts of the record.
-        closest = max(2 * sum(weight[word] for word in asked & one) / (total + 2 * len(one)) for one in sets)
+        closest = max(2 * sum(weight[word] for word in query & one) / (total + 2 * len(one)) for one in sets)
         share = (sum(weight[word] for word in every) / total + closest) / 2
-        if share >= MIN_SCORE and _states_condition(description, asked, record, sets, set(spread)):
+        if share >= MIN_SCORE and _states_condition(description, query, record, sets, set(spread)):
             scored.append((-share, index, record.name))
     best = sorted(scored)[:MAX_FOUND]
     return [name for share, _, name in best if share <= 0.8 * best[0][0]]
+
+
+_HANGS = re.compile(r"\b(?:hangs?|hung|hanging|deadlock\w*|st(?:ands?|ood|anding) still|nothing happens)\b|卡住|卡死")
+_MAY_HANG = re.compile(r"\b(?:stuck|freezes?|frozen)\b")
+_NO_PROGRAM = re.compile(
+    r"\b(?:layers?|param\w*|weights?|(?:batch ?)?norms?|batchnorm\w*|backbone|encoder|loss|losses|learning rate|lr|"
+    r"accuracy|metrics?|unfrozen|\w*finetuning|requires_grad)\b"
+)
+"""Other things that can be stuck or frozen."""
+
+
+def is_of_a_hang(description: str) -> bool:
+    """True if a description says that a program hangs."""
+    text = description.lower()
+    return names_hang(text) or bool(_MAY_HANG.search(text) and not _NO_PROGRAM.search(text))
+
+
+def names_hang(text: str) -> bool:
+    """True if a text has a word that only a hang is described with."""
+    return _HANGS.search(text.lower()) is not None

@@ -18,7 +18,7 @@ MAX_LINES = 200_000
 BLOCK = 4 << 20
 """Bytes that are searched at once."""
 HEAD = 50
-"""Lines at the beginning that are kept: they tell the format."""
+"""Lines at the beginning that are kept: they show the format."""
 BEFORE, AFTER = 200, 60
 """Lines that are kept around a place."""
 END, MAX_END_LINES = 1 << 20, 20_000
@@ -141,7 +141,7 @@ class Excerpt:
         self._index = size
 
     def _keep(self, piece: _Piece, longest: Optional[int]) -> None:
-        """Keep what comes first in one half, and what comes last in the other."""
+        """Keep a piece: the first ones use one half of the limit, the last ones the other half."""
         self._done = piece.position + 1
         piece = piece._replace(text=piece.text[:longest])
         if self._first_size < self._max_bytes // 2 and len(self._first) < self._max_lines // 2:
@@ -204,10 +204,10 @@ def _last(pieces: list[_Piece], max_bytes: int, max_pieces: int) -> list[_Piece]
 
 @lru_cache(maxsize=None)
 def needles() -> tuple[bytes, ...]:
-    """What programs print of known bugs outside of errors, and what comes of the hang watch and the checks."""
+    """Return texts of known bugs outside of errors, and of the hang watch and the checks."""
     return tuple(
-        said.translate(_SHAPE)
-        for said in (
+        text.translate(_SHAPE)
+        for text in (
             b"Learning rate set to", b"Watchdog caught", b"barrier(): using the device", b"currently unknown",
             b"command is available on your system but is not used", b"attempting graceful shutdown",
             b"ambiguous collection", b"invalid metadata", b"Parser key ", b"Could not generate a config",

@@ -1,6 +1,6 @@
 """Find which Lightning wrote a log, how the program was started, and which frames are the user's.
 
-Line numbers of frames tell the release. So does text of pip or conda, the environment in a bug report, or a path.
+The release is known from line numbers of frames, from output of pip or conda, from a bug report, or from a path.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, Optional
 
@@ -46,8 +46,10 @@ _ROOT = re.compile(
     r"(.*?[/\\]|)(?:lightning[/\\](?:pytorch|fabric)|pytorch_lightning|lightning_fabric|torch[/\\](?:nn|utils|distributed|optim))"
     r"[/\\]"
 )
-"""A directory of packages, as the path of one of them tells. `pip install --target` puts them anywhere."""
-_BROUGHT = re.compile(r"(?:lightning|torch|pytorch_lightning|jsonargparse|fsspec|numpy|tqdm|rich|yaml)\w{0,30}[/\\]")
+"""A directory of packages, found by the path of one of them. `pip install --target` can put them anywhere."""
+_DEPENDENCIES = re.compile(
+    r"(?:lightning|torch|pytorch_lightning|jsonargparse|fsspec|numpy|tqdm|rich|yaml)\w{0,30}[/\\]"
+)
 """Packages that come with Lightning, below such a directory."""
 _NOTEBOOK = re.compile(r"IPython|ipython-input|ipykernel|<command-")
 _LAUNCHERS = re.compile(r"torch/distributed/(?:run|elastic|launch)|torchrun|ChildFailedError")
@@ -55,12 +57,12 @@ _LAUNCHERS = re.compile(r"torch/distributed/(?:run|elastic|launch)|torchrun|Chil
 How = Literal["script", "module", "command", "notebook", "torchrun", "pytest", "unknown"]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Start:
-    """How the program was started.
+    """The way in which the program was started.
 
     Args:
-        how: by what.
+        how: kind of the launcher.
         program: arguments for `lightning-patches run`, "" if unknown.
         file: name of the script, "" if unknown.
     """
@@ -70,7 +72,7 @@ class Start:
     file: str = ""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Facts:
     """Facts about a log apart from its errors.
 
@@ -78,7 +80,7 @@ class Facts:
         distribution: ``"lightning"`` or ``"pytorch-lightning"``, "" if unknown.
         releases: releases that may have written it, oldest first; empty if unknown.
         by: source of the releases, ``"frames"`` or ``"text"``, "" for none.
-        compromised: a line that names 2.6.2 or 2.6.3, ``None`` if there is none.
+        compromised: the first line that names 2.6.2 or 2.6.3, or ``None``.
         start: how the program was started.
         is_patched: the program ran with patches.
     """
@@ -87,34 +89,35 @@ class Facts:
     releases: tuple[str, ...] = ()
     by: str = ""
     compromised: Optional[Line] = None
-    start: Start = field(default_factory=Start)
+    start: Start = Start()
     is_patched: bool = False
 
 
 def find(lines: Sequence[Line], raised: Sequence[Raised]) -> Facts:
-    facts = Facts()
     named: dict[str, list[str]] = {}
+    compromised: Optional[Line] = None
+    is_patched = False
     for line in lines:
         if not _MAY_SAY.search(line.text):
             continue
         for name, version in named_in(line.text):
             if version not in distributions.FORBIDDEN:
                 named.setdefault(name, []).append(version)
-            elif facts.compromised is None:
-                facts.compromised = line
-        if not facts.is_patched and "lightning_patches: " in line.raw and _OURS.search(line.raw):
-            facts.is_patched = True
-    own = [frame for error in raised for frame in error.frames if frames.upstream_path(frame.path)]
-    facts.distribution = _distribution(own, named)
+            elif compromised is None:
+                compromised = line
+        is_patched = is_patched or ("lightning_patches: " in line.raw and _OURS.search(line.raw) is not None)
+    own_frames = [frame for error in raised for frame in error.frames if frames.upstream_path(frame.path)]
+    distribution = _distribution(own_frames, named)
     fitting = _of_frames([error.frames for error in raised])
-    said = {version for name, versions in named.items() if name in ("", facts.distribution) for version in versions}
-    said = said or {version for versions in named.values() for version in versions}
-    if said and (not fitting or said & fitting):
-        facts.releases, facts.by = _sorted(said & fitting or said), "text"
+    written = {version for name, versions in named.items() if name in ("", distribution) for version in versions}
+    written = written or {version for versions in named.values() for version in versions}
+    releases: tuple[str, ...] = ()
+    by = ""
+    if written and (not fitting or written & fitting):
+        releases, by = _sorted(written & fitting or written), "text"
     elif fitting:
-        facts.releases, facts.by = _sorted(fitting), "frames"
-    facts.start = start(lines, raised)
-    return facts
+        releases, by = _sorted(fitting), "frames"
+    return Facts(distribution, releases, by, compromised, start(lines, raised), is_patched)
 
 
 def named_in(text: str) -> Iterable[tuple[str, str]]:
@@ -173,7 +176,7 @@ def own(frames_: Sequence[Frame]) -> list[Frame]:
     roots = {root[1] for root in (_ROOT.match(one.path) for one in frames_) if root is not None}
     inside = [(one, [one.path[len(root) :] for root in roots if one.path.startswith(root)]) for one in frames_]
     inside = [(one, rest) for one, rest in inside if one.path == CELL or not _INSTALLED.search(one.path)]
-    inside = [(one, rest) for one, rest in inside if not any(map(_BROUGHT.match, rest))]
+    inside = [(one, rest) for one, rest in inside if not any(map(_DEPENDENCIES.match, rest))]
     program = inside[0][0].path if inside else ""
     is_mixed = any(program.startswith(root) for root in roots)
     return [one for one, rest in inside if is_mixed or not rest]

@@ -52,6 +52,31 @@ def upstream_path(path: str) -> str:
     return f"{found[1] or found[2] or found[3]}/{path[found.end() :]}"
 
 
+_APP = re.compile(r"[/\\]lightning[/\\]app[/\\]")
+"""The App framework of Lightning below 2.3, which has no patches."""
+
+
+def is_patched(frame: Frame) -> bool:
+    """True if a frame is in the code of a patch."""
+    return re.search(r"[/\\]lightning_patches[/\\]patches[/\\]", frame.path) is not None
+
+
+def is_lightning(frame: Frame) -> bool:
+    """True if a frame is in Lightning's code or in its replacement by a patch."""
+    return bool(upstream_path(frame.path)) or is_patched(frame) or _APP.search(frame.path) is not None
+
+
+def passing(places: Iterable[str], frames: Iterable[Frame]) -> list[int]:
+    """Return the indices of the frames in one of these places, which are parts of ``PATH in FUNCTION``."""
+    found = []
+    for index, frame in enumerate(frames):
+        inside = upstream_path(frame.path)
+        path = f"/lightning/{inside}" if inside else frame.path.replace("\\", "/")
+        if any(place in f"{path} in {frame.function}" for place in places):
+            found.append(index)
+    return found
+
+
 def releases(frames: Iterable[Frame]) -> frozenset[str]:
     """Return the releases that fit all frames. Frames that fit no release are ignored."""
     found: frozenset[str] = frozenset()

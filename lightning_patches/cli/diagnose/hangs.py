@@ -1,7 +1,7 @@
-"""What the hang watch has printed or written, and what to do about it.
+"""Read the reports of the hang watch, and find what to do about them.
 
-Its files of JSON have a kind for each rank. Of what it prints, in a file or in a program's log, only the beginning is
-read, which names the ranks that keep the others from going on.
+The watch's JSON files have a kind for each rank. Of a printed report only the first line is read, which names the ranks
+that block the others.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import json
 import os
 import re
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Optional
 
 from lightning_patches.cli import _output
@@ -38,9 +38,9 @@ _DO = {
     _report.ELSEWHERE: "Ranks are in different collectives: look for a branch that not all of them take.",
     _ALONE: "Look at the process of rank 0 and at its node: nothing of it can be reached from where this was said.",
 }
-"""For each kind what to do, the gravest first."""
+"""Advice for each kind, the most serious kind first."""
 _PLACE_AT_END = "the program's end"
-"""With which the place of a rank begins that does not get out of its program."""
+"""Beginning of the place of a rank that does not leave its program."""
 _KINDS = (
     (_report.OUT_OF_MEMORY, r"died \([^)]*OOM killer"),
     (_report.DIED, r"died \("),
@@ -56,55 +56,52 @@ _KINDS = (
     (_report.WAITS, r"in \w+[^;]*; nobody is missing"),
     (_report.ELSEWHERE, r"in \w"),
 )
-_SAYS = "|".join(f"(?P<kind{number}>{pattern})" for number, (_, pattern) in enumerate(_KINDS))
-_SAID = re.compile(rf"lightning_patches: (?P<verdict>ranks? \d[\d, to]*(?:and (?:\d+|others) )?(?:{_SAYS}).*)")
+_PATTERNS = "|".join(f"(?P<kind{number}>{pattern})" for number, (_, pattern) in enumerate(_KINDS))
+_REPORT = re.compile(rf"lightning_patches: (?P<verdict>ranks? \d[\d, to]*(?:and (?:\d+|others) )?(?:{_PATTERNS}).*)")
 _OVER = re.compile(r"lightning_patches: no rank waits any more\b")
 _MARK, _MARK_OF_JSON = b"lightning_patches: ", b'{"time": '
 _LONGEST_LINE, _LONGEST_REPORT = 4096, 8 << 20
-_MOST_SPOILT = 64
-"""Lines of JSON at the end of a file that are looked at for one that is a report."""
+_MOST_DAMAGED = 64
+"""Last lines of JSON in a file among which the last report is searched."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Hang:
     """A report of the hang watch.
 
     Args:
-        file: it is from.
+        file: the file that has it.
         verdict: its first line.
-        kind: the gravest of its ranks' kinds; one of the keys of ``_DO``.
-        count: of reports in the file, of which it is the last.
-        ranks: as the watch has written them; none in what it prints.
-        time: when it was written, 0 if that is not told.
+        kind: the most serious kind of its ranks, a key of ``_DO``.
+        count: number of reports in the file. This one is the last.
+        ranks: the ranks as the watch wrote them; none in a printed report.
+        time: when it was written, 0 if unknown.
     """
 
     file: str
     verdict: str
     kind: str
     count: int = 1
-    ranks: list[dict[str, Any]] = field(default_factory=list)
+    ranks: Sequence[dict[str, Any]] = ()
     time: float = 0.0
 
     @property
     def do(self) -> str:
         return _DO[self.kind]
 
-    def as_dict(self) -> dict[str, Any]:
-        return {"file": self.file, "verdict": self.verdict, "do": self.do, "count": self.count, "ranks": self.ranks}
-
 
 class Reports:
-    """Looks through a file or a log for reports, block by block.
+    """Find the reports in a file or a log, block by block.
 
     Args:
-        file: its name.
+        file: name of the file.
     """
 
     def __init__(self, file: str) -> None:
         self._file = file
         self._rest = b""
         self._printed: Optional[Hang] = None
-        self._in_json: deque[bytes] = deque(maxlen=_MOST_SPOILT)
+        self._in_json: deque[bytes] = deque(maxlen=_MOST_DAMAGED)
         self._count = 0
 
     def feed(self, block: bytes) -> None:
@@ -124,7 +121,7 @@ class Reports:
         self._rest = data[done:][-len(_MARK) :]
 
     def finish(self) -> Optional[Hang]:
-        """The last report, of those in JSON if there are any; ``None`` if there is none, or if the wait was over."""
+        """Return the last report, in JSON if possible. ``None`` if the file has none or the hang ended."""
         if self._rest.startswith((_MARK, _MARK_OF_JSON)):
             self._take(self._rest, self._rest.startswith(_MARK_OF_JSON))
         self._rest = b""
@@ -136,21 +133,21 @@ class Reports:
             self._count += 1
             self._in_json.append(line)
             return
-        said = line.decode("utf-8", "replace").rstrip()
-        found = _SAID.match(said)
+        text = line.decode("utf-8", "replace").rstrip()
+        found = _REPORT.match(text)
         if found is not None:
             kind = next(kind for number, (kind, _) in enumerate(_KINDS) if found[f"kind{number}"] is not None)
             count = self._printed.count + 1 if self._printed is not None else 1
             self._printed = Hang(self._file, _output.printable(found["verdict"].rstrip(".")), kind, count)
-        elif _OVER.match(said):
+        elif _OVER.match(text):
             self._printed = None
 
     def _parsed(self, line: bytes) -> Optional[Hang]:
-        """The report that a line of JSON is; ``None`` of what somebody else has written, or has spoilt."""
+        """Parse a line of JSON. Return ``None`` if it is not a report, or is damaged."""
         try:
             report = json.loads(line)
-            told = report["ranks"]
-            ranks = [rank for rank in told if isinstance(rank, dict)] if isinstance(told, list) else []
+            listed = report["ranks"]
+            ranks = [rank for rank in listed if isinstance(rank, dict)] if isinstance(listed, list) else []
             json.dumps(ranks, indent=1)
             verdict = report["verdict"]
         except (ValueError, RecursionError, TypeError, KeyError):
@@ -159,7 +156,7 @@ class Reports:
             return None
         time = report["time"] if isinstance(report.get("time"), float) else 0.0
         verdict = _output.printable(verdict[:_LONGEST_LINE])
-        return Hang(self._file, verdict, _gravest(ranks), self._count, ranks, time)
+        return Hang(self._file, verdict, _most_serious(ranks), self._count, ranks, time)
 
 
 def _places(data: bytes, mark: bytes) -> Iterator[int]:
@@ -170,8 +167,8 @@ def _places(data: bytes, mark: bytes) -> Iterator[int]:
         at = data.find(mark, at + len(mark))
 
 
-def _gravest(ranks: list[dict[str, Any]]) -> str:
-    """What is to be dealt with first."""
+def _most_serious(ranks: list[dict[str, Any]]) -> str:
+    """Return the most serious kind of the ranks."""
     kinds = {_kind(rank) for rank in ranks} & _DO.keys()
     if not kinds:
         return _ALONE
@@ -186,10 +183,10 @@ def _kind(rank: dict[str, Any]) -> str:
 
 
 def in_directory(path: str) -> list[Hang]:
-    """The last report of each file that the watch has written into a directory, the oldest first.
+    """Return the last report of each file of the watch in a directory, the oldest first.
 
     Raises:
-        OSError: it can't be read.
+        OSError: the directory can't be read.
     """
     names = {name for name in os.listdir(path) if name.startswith("hang-")}
     chosen = [name for name in sorted(names) if name.endswith(".jsonl")]

@@ -1,7 +1,7 @@
-"""In: nothing. Out: all that is known, as one kind of record: what is said of it, and what else has to be there.
+"""Everything that `diagnose` can recognize, as one kind of record, with the texts and frames that show each.
 
-Patches, bugs without a patch, features that no release has, frequent errors and the names that 2.x took away differ in
-what is to be done about them, and not in how they are found.
+The records are patches, bugs without a patch, features that no release has, frequent errors, and removed names. They
+differ in the advice, and not in how they are found.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lightning_patches.patch import Consequence, Patch
 Record = Union[Patch, Unpatched, Removed]
 
 MAX_GAP = 300
-"""Characters that ``...`` in a symptom may stand for."""
+"""Characters that ``...`` in a symptom matches."""
 NAMESPACES = ("pytorch_lightning", "lightning.pytorch", "lightning")
 
 _QUOTES = str.maketrans('‘’´`"“”', "'" * 7)
@@ -50,10 +50,10 @@ ORDINARY = (
     "operation not supported", "function not implemented", "permission denied", "maximum recursion depth",
     "takes 2 positional arguments",
 )  # fmt: skip
-"""What other programs and other mistakes say as well: it counts with a frame of the code in question alone."""
+"""Texts that other programs and mistakes print as well. They count only with a frame of the code that has the bug."""
 UNLIKE = ("bad_bachtes", "_fabricmodule", "spikedetection", "mark_forward_method", "pytorch-lightning_version",
           "argparse_utils", "cve-")  # fmt: skip
-"""Words that make an ordinary error one that nothing else says."""
+"""Words that make an ordinary error unique to its record."""
 WEAK = (
     "another profiling tool",
     "no backend type associated", "no module named 'pkg_resources'", "weights only load failed", "unsupported global",
@@ -61,21 +61,21 @@ WEAK = (
     "'srun' command is available", "killed by signal", "ambiguous collection", "parameters that were not used",
     "markuperror",
 )  # fmt: skip
-"""What a line alone makes possible, and no more."""
+"""Texts that make a bug possible, and never certain, if no frame shows it."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """One thing that a log may say of one record.
+    """A text in a log that points to a record.
 
     Args:
-        record: what it is about.
-        symptom: as the record has it.
-        pieces: of the symptom in normalised text, between which there may be other text.
-        places: parts of frames (path and function), through one of which a traceback of it runs.
-        is_distinct: nothing else says so.
-        is_shared: another patch's bug says the same, or more.
-        owner: of a removed name, what has to be said of the class or function that it was of.
+        record: the record.
+        symptom: the text as the record has it.
+        pieces: the normalised text, split at its gaps.
+        places: parts of frames (path and function). A traceback of the bug has one of them.
+        is_distinct: only this record has the text.
+        owner: class or function of a removed name. If the text names an owner, it must be this one.
+        is_shared: the bug of another patch has the text, too.
     """
 
     record: Record
@@ -88,7 +88,7 @@ class Known:
 
 
 def normalised(text: str) -> str:
-    """Without case, boxes, kinds of quotes, numbers of devices and lines, and white space."""
+    """Remove boxes and extra white space, and make case, quotes, and numbers of devices and lines the same."""
     text = _BOX.sub(" ", text).translate(_QUOTES).lower()
     for pattern, replacement in _VARYING:
         text = pattern.sub(replacement, text)
@@ -96,13 +96,13 @@ def normalised(text: str) -> str:
 
 
 def pieces(symptom: str) -> tuple[str, ...]:
-    """A symptom in normalised text, without its gaps; the last piece is empty where there is one at its end."""
+    """Split a symptom at its gaps and normalise it. The last piece is empty if the symptom ends with a gap."""
     found = [piece.strip() for piece in re.split(r"\.\.\.|…", normalised(symptom))]
     return tuple(piece for index, piece in enumerate(found) if piece or 0 < index == len(found) - 1)
 
 
 def place(wanted: tuple[str, ...], text: str) -> int:
-    """Where the pieces of a symptom stand in normalised text, one after the other; -1 for nowhere."""
+    """Return the index in normalised text at which the pieces of a symptom follow each other, -1 if they don't."""
     begin = text.find(wanted[0]) if wanted else -1
     for _ in range(50):
         if begin < 0:
@@ -120,7 +120,7 @@ def place(wanted: tuple[str, ...], text: str) -> int:
 
 
 def _is_whole(text: str, begin: int, end: int, is_open: bool) -> bool:
-    """Whether no word goes on before a place, or after one that is not open: ``KeyError: 0`` is no ``KeyError: 01``."""
+    """True if a match does not begin or end within a word: ``KeyError: 0`` does not match ``KeyError: 01``."""
     before, first, last, after = text[begin - 1 : begin], text[begin], text[end - 1], text[end : end + 2]
     if first.isalnum() and (before.isalnum() or before == "_"):
         return False
@@ -141,7 +141,7 @@ def consequences() -> tuple[tuple[Patch, Consequence], ...]:
 
 @lru_cache(maxsize=None)
 def all_known() -> tuple[Known, ...]:
-    """Everything that a log may say."""
+    """Return all texts that point to a record."""
     found = []
     for record in records():
         for symptom in symptoms(record):
@@ -154,30 +154,35 @@ def all_known() -> tuple[Known, ...]:
         shared = isinstance(one.record, Patch) and any(isinstance(other, Patch) for other in others)
         plain.append(replace(one, is_distinct=distinct, is_shared=shared))
     for row in removed.rows():
-        plain += [Known(row, said, pieces(said), (), True, owner) for said, owner in _said_of(row)]
+        plain += [Known(row, text, pieces(text), (), True, owner) for text, owner in _errors_of(row)]
     return tuple(plain)
 
 
 def is_no_bug(record: Record) -> bool:
-    """Whether it is what 2.x took away, what no release does, or an error from outside of Lightning."""
+    """True for a removed name, a feature that no release has, and an error from outside of Lightning."""
     return isinstance(record, Removed) or (isinstance(record, Unpatched) and not record.is_bug)
 
 
 def _is_distinct(record: Record, text: str, is_of_others: bool) -> bool:
-    """Whether nothing else says this."""
+    """True if only this record has a text."""
     if isinstance(record, Unpatched) and record.group == "environment":
         return not record.is_shared
     return not is_of_others and not is_ordinary(text)
 
 
 def is_ordinary(text: str) -> bool:
-    """Whether other programs say this, in normalised text, as well."""
+    """True if other programs print this normalised text as well."""
     common = len(text) < 14 or any(words in text or text in words for words in ORDINARY)
     return common and not any(word in text for word in UNLIKE)
 
 
+def texts(record: Record) -> list[str]:
+    """Return the symptoms, the title and the summary of a record."""
+    return [*record.impact.symptoms, record.title, record.impact.summary]
+
+
 def symptoms(record: Record) -> tuple[str, ...]:
-    """What is said of it."""
+    """Return the symptoms and advisories of a record."""
     return tuple(dict.fromkeys((*record.impact.symptoms, *getattr(record, "advisories", ()))))
 
 
@@ -190,13 +195,13 @@ def places(record: Record) -> tuple[str, ...]:
 
 
 _ONE_FURTHER = {"optimizer_step": "optimizer_closure", "lr_scheduler_step": "metric"}
-"""What is missing where a hook has ``optimizer_idx`` in the middle, and gets the next argument for it."""
+"""Argument that Python reports as missing for a hook with ``optimizer_idx``, which gets the next argument instead."""
 _OWNERS = {"LightningModule": "", "LightningDataModule": ""}
-"""Classes of which programs make their own, under any name."""
+"""Classes that programs subclass. Errors name the subclass."""
 
 
-def _said_of(row: Removed) -> Iterator[tuple[str, str]]:
-    """What Python and Lightning say where this is asked for, and the owner that they have to name, if they name one."""
+def _errors_of(row: Removed) -> Iterator[tuple[str, str]]:
+    """Yield the errors of Python and Lightning for a removed name, each with the owner that it must name, or ""."""
     owner, name = row.owner, row.member
     if row.kind == "module":
         parent, _, last = name.rpartition(".")
@@ -239,11 +244,11 @@ def _said_of(row: Removed) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=None)
 def by_word() -> dict[str, list[Known]]:
-    """Everything that a log may say, by its rarest word: what has none of these words need not be looked at."""
-    said = all_known()
-    spread = Counter(word for one in said for word in set(_words(one)))
+    """Map the rarest word of each text to the texts, so that a log is compared only with texts that share this word."""
+    known = all_known()
+    spread = Counter(word for one in known for word in set(_words(one)))
     found: dict[str, list[Known]] = {}
-    for one in said:
+    for one in known:
         words = _words(one)
         if words:
             found.setdefault(min(words, key=lambda word: (spread[word], -len(word))), []).append(one)
@@ -254,10 +259,10 @@ def _words(one: Known) -> list[str]:
     return re.findall(r"\w+", " ".join(one.pieces))
 
 
-def said_in(text: str) -> Iterator[tuple[Known, int]]:
-    """What is known to be said in normalised text, with the place."""
+def contained_in(text: str) -> Iterator[tuple[Known, int]]:
+    """Yield the texts that a normalised text contains, each with its index."""
     index = by_word()
-    for word in set(re.findall(r"\w+", text)) & index.keys():
+    for word in sorted(set(re.findall(r"\w+", text)) & index.keys()):
         for one in index[word]:
             at = place(one.pieces, text)
             if at >= 0:

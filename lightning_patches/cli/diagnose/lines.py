@@ -54,14 +54,16 @@ class Line(NamedTuple):
     Args:
         number: of the line in the file, from 1.
         text: the line without prefixes.
-        rank: the prefix that names the rank, "" if there is none.
+        rank: the prefix that names the rank, or "".
         raw: the line with prefixes.
+        group: number of the exception group that the line is a part of, 0 for none.
     """
 
     number: int
     text: str
     rank: str = ""
     raw: str = ""
+    group: int = 0
 
 
 def from_text(text: str, numbers: Optional[Sequence[int]] = None) -> list[Line]:

@@ -13,12 +13,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import IO, Optional
 
 from lightning_patches.cli import _output
 from lightning_patches.cli._exit_status import UsageError
 from lightning_patches.cli.diagnose import facts, read, streams
-from lightning_patches.cli.diagnose.candidates import Log
+from lightning_patches.cli.diagnose.log import Log
 
 QUIET, MOST = 0.3, 2.0
 """Seconds to wait for more output after the program's end: since the last output, and altogether. Processes that it
@@ -42,11 +43,10 @@ def run(command: list[str], as_json: bool) -> tuple[int, list[Log]]:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise UsageError(f"{_output.printable(command[0])} cannot be started: {reason}") from None
-        one = read.from_stream(shlex.join(command), streams.Stream(_shown(process)))
+        log = read.from_stream(shlex.join(command), streams.Stream(_shown(process)))
         status = process.wait()
-    one.is_words = False
-    one.facts.start = facts.Start("script", as_typed(command))
-    return 128 - status if status < 0 else status, [one]
+    found = replace(log.facts, start=facts.Start("script", as_typed(command)))
+    return 128 - status if status < 0 else status, [replace(log, is_words=False, facts=found)]
 
 
 @contextmanager

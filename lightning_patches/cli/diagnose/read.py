@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import re
 import sys
+from dataclasses import replace
 from functools import lru_cache
 from typing import Callable, Optional
 
 from lightning_patches.cli import _files, _output
 from lightning_patches.cli._exit_status import UsageError
 from lightning_patches.cli.diagnose import describe, excerpt, facts, hangs, known, lines, streams, tracebacks
-from lightning_patches.cli.diagnose.candidates import Log
+from lightning_patches.cli.diagnose.log import Log
 
 FULL = 8
 """Logs that are each read up to the limits. A larger number of logs shares the limits of that many."""
@@ -36,13 +37,13 @@ def logs(names: list[str]) -> list[Log]:
     are_files = any(name == "-" or os.path.exists(name) for name in names)
     if not are_files and (lines.BEGIN in words or "\n" in words.strip()):
         return [from_text("", words)]
-    if not are_files and _is_said(words):
+    if not are_files and _is_description(words):
         return [from_text("", words, is_words=True)]
     share = max(len(names) // FULL, 1)
     return [_log(name, share) for name in names]
 
 
-def _is_said(words: str) -> bool:
+def _is_description(words: str) -> bool:
     """True if the arguments are a description, and no names of files."""
     if describe.CHINESE.search(words):
         return True
@@ -85,12 +86,12 @@ def from_text(name: str, text: str, numbers: Optional[list[int]] = None, is_word
     return Log(name, read, raised, facts.find(read, raised), is_words=is_words)
 
 
-def is_prose(said: str) -> bool:
+def is_prose(text: str) -> bool:
     """True if a text may be a user's description, and is no log."""
-    if len(said) > MAX_PROSE or not said.strip():
+    if len(text) > MAX_PROSE or not text.strip():
         return False
-    signs = [one for one in said if not one.isspace()]
-    return sum(map(str.isalpha, signs)) >= 0.8 * len(signs) and not _LOGGED.search(said)
+    signs = [one for one in text if not one.isspace()]
+    return sum(map(str.isalpha, signs)) >= 0.8 * len(signs) and not _LOGGED.search(text)
 
 
 def _log(name: str, share: int) -> Log:
@@ -100,17 +101,17 @@ def _log(name: str, share: int) -> Log:
             if found:
                 return Log(name, hangs=found)
         with streams.opened(name) as stream:
-            one = from_stream(name, stream, _Progress(name, stream.size), share)
+            log = from_stream(name, stream, _Progress(name, stream.size), share)
     except OSError as error:
         meant = '. Say it in several words: `lightning-patches diagnose "it is stuck"`'
         hint = meant if isinstance(error, FileNotFoundError) and re.fullmatch(r"[^\W\d_]+", name) else ""
         shown = "standard input" if name == "-" else _output.printable(name) or "''"
         raise UsageError(f"{shown} cannot be read: {error.strerror or error}{hint}") from None
-    one.is_script = name.endswith(".py") and os.path.isfile(name)
-    if one.is_script:
-        source = _files.read_text(name, _files.MAX_SCRIPT)
-        one.lines = [lines.Line(number, text) for number, text in enumerate(source.split("\n"), 1)]
-    return one
+    if not name.endswith(".py") or not os.path.isfile(name):
+        return log
+    source = _files.read_text(name, _files.MAX_SCRIPT)
+    code = [lines.Line(number, text) for number, text in enumerate(source.split("\n"), 1)]
+    return replace(log, is_script=True, lines=code)
 
 
 def from_stream(
@@ -129,8 +130,8 @@ def from_stream(
     block = stream.read(max_bytes + 1)
     reports.feed(block)
     if len(block) <= max_bytes and block.count(b"\n") + block.count(b"\r") <= max_lines:
-        one = from_text(name, block.decode("utf-8", "replace").replace("\r\n", "\n"))
-        one.left_out = stream.left_out
+        log = from_text(name, block.decode("utf-8", "replace").replace("\r\n", "\n"))
+        left_out: list[str] = []
     else:
         part, done = excerpt.Excerpt(share), 0
         while block:
@@ -141,15 +142,13 @@ def from_stream(
             block = stream.read(excerpt.BLOCK)
             reports.feed(block)
         text, numbers, left_out = part.finish()
-        one = from_text(name, text, numbers)
-        one.left_out = [*left_out, *stream.left_out]
+        log = from_text(name, text, numbers)
     hang = reports.finish()
-    one.hangs = [hang] if hang is not None else []
-    return one
+    return replace(log, hangs=[hang] if hang is not None else [], left_out=[*left_out, *stream.left_out])
 
 
 class _Progress:
-    """Shows on a terminal how much of a large log was searched."""
+    """Show on a terminal how much of a large log was searched."""
 
     def __init__(self, name: str, size: int) -> None:
         self.size = size

@@ -1,60 +1,69 @@
-"""In: the answer. Out: text on the terminal, or JSON."""
+"""Write an answer on the terminal or as JSON."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from lightning_patches.cli import _output
-from lightning_patches.cli.diagnose import answer as answers
+from lightning_patches.cli.diagnose import sentences
 from lightning_patches.cli.diagnose.answer import Answer
-from lightning_patches.cli.diagnose.candidates import Match
-from lightning_patches.cli.diagnose.verdicts import OnRelease
+from lightning_patches.cli.diagnose.matches import Match
+from lightning_patches.cli.diagnose.start import StalledStart
 from lightning_patches.patch import Patch
 
 
 def write(one: Answer) -> None:
-    style = "bold red" if one.alert or (one.main is not None and one.main.cause) or one.hangs else "bold"
-    _output.write(_output.styled(_output.paragraph(one.verdict), style))
-    _output.write(_output.styled(_output.paragraph(f"Do: {one.do}"), "bold"))
-    for title, lines in (("Why", one.why), ("More", one.more)):
+    text = sentences.write(one)
+    is_certain = one.compromised is not None or (one.main is not None and one.main.cause) or one.hangs
+    _output.write(_output.styled(_output.paragraph(text.verdict), "bold red" if is_certain else "bold"))
+    _output.write(_output.styled(_output.paragraph(f"Do: {text.do}"), "bold"))
+    for title, lines in (("Why", text.why), ("More", text.more)):
         for index, line in enumerate(lines):
             _output.write(_output.paragraph(f"{title}: {line}" if not index else line, "" if not index else "  "))
-    paste = answers.to_paste(one)
+    paste = sentences.to_paste(one)
     if paste:
         _output.write(f"To paste: {paste}")
 
 
 def write_end(program: str, status: int) -> None:
-    by = f" ({answers.signal_name(status)})" if answers.signal_name(status) else ""
+    by = f" ({sentences.signal_name(status)})" if sentences.signal_name(status) else ""
     _output.write(f"{_output.printable(program)} ended with status {status}{by}.")
 
 
 def as_dict(one: Answer) -> dict[str, Any]:
+    text, facts = sentences.write(one), one.facts
     names = [log.name for log in one.logs]
-    known = one.facts
     return {
         "file": names[0],
         "files": names,
-        "verdict": one.verdict,
-        "do": one.do,
-        "why": one.why,
-        "more": one.more,
-        "written_by": {"distribution": known.distribution, "releases": list(known.releases), "by": known.by},
-        "matches": [_as_dict(match) for match in one.matches],
+        "verdict": text.verdict,
+        "do": text.do,
+        "why": list(text.why),
+        "more": list(text.more),
+        "written_by": {"distribution": facts.distribution, "releases": list(facts.releases), "by": facts.by},
+        "matches": [_match(match) for match in one.matches],
         "error": one.unknown.words if one.unknown is not None else None,
-        "hangs": [hang.as_dict() for hang in one.hangs],
-        "out_of_sync": [
-            {"file": found.file, "line": found.line, "text": found.text, "do": found.do} for found in one.out_of_sync
+        "hangs": [
+            {"file": hang.file, "verdict": hang.verdict, "do": hang.do, "count": hang.count, "ranks": list(hang.ranks)}
+            for hang in one.hangs
         ],
-        "start": one.standing.as_dict() if one.standing is not None else None,
-        "left_out": [{"file": log.name, "text": text} for log in one.logs for text in log.left_out],
-        "to_paste": answers.to_paste(one),
-        "closing": one.do,
+        "out_of_sync": [
+            {"file": found.file, "line": found.line, "text": found.text, "do": sentences.out_of_sync(found)}
+            for found in one.out_of_sync
+        ],
+        "start": _start(one.subject) if isinstance(one.subject, StalledStart) else None,
+        "left_out": [{"file": log.name, "text": part} for log in one.logs for part in log.left_out],
+        "to_paste": sentences.to_paste(one),
+        "closing": text.do,
         "ok": one.ok,
     }
 
 
-def _as_dict(match: Match) -> dict[str, Any]:
+def _start(begun: StalledStart) -> dict[str, Any]:
+    return {**vars(begun), "ranks": list(begun.ranks), "words": sentences.stalled(begun)}
+
+
+def _match(match: Match) -> dict[str, Any]:
     record = match.record
     return {
         "name": record.name,
@@ -62,7 +71,7 @@ def _as_dict(match: Match) -> dict[str, Any]:
         "group": record.group,
         "summary": record.impact.summary,
         "symptom": match.symptom,
-        "file": match.file,
+        "file": match.log.name,
         "line": match.line,
         "text": match.text,
         "kind": match.kind,
@@ -70,15 +79,14 @@ def _as_dict(match: Match) -> dict[str, Any]:
         "certain": match.kind == "found",
         "ruled_out": match.ruled_out,
         "ground": match.ground,
-        "verdicts": [_on_release(verdict) for verdict in match.verdicts],
-        "would_tell": answers.would_tell(match) if match.kind == "possible" else "",
-        "advice": answers.advice(match),
+        "verdicts": [
+            {name: getattr(verdict, name) for name in ("distribution", "version", "verdict", "reason")}
+            for verdict in match.verdicts
+        ],
+        "would_tell": sentences.would_tell(match) if match.kind == "possible" else "",
+        "advice": sentences.advice(match),
         "fixed_in": record.fixed_in,
         "patched": isinstance(record, Patch),
         "issues": list(record.upstream.issues),
         "pull_requests": list(record.upstream.pull_requests),
     }
-
-
-def _on_release(verdict: OnRelease) -> dict[str, str]:
-    return {name: getattr(verdict, name) for name in ("distribution", "version", "verdict", "reason")}

@@ -19,7 +19,7 @@ _ENTRY = re.compile(r"^(?:pytorch_lightning|lightning\.pytorch|lightning)(?:\.|$
 
 
 def find(name: str, source: str) -> list[tuple[Removed, int]]:
-    """Return the rows that a script's code asks for, each with its line, from 1; none if it has no Lightning.
+    """Return the removed names that a script uses, each with its line, from 1; none if it does not import Lightning.
 
     Raises:
         UsageError: this Python can't parse it.
@@ -29,8 +29,8 @@ def find(name: str, source: str) -> list[tuple[Removed, int]]:
     except (SyntaxError, ValueError) as error:
         where = f" at line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         version = ".".join(map(str, sys.version_info[:2]))
-        said = _output.shown(getattr(error, "msg", str(error)))
-        raise UsageError(f"Python {version} cannot parse {_output.printable(name)}{where}: {said}") from None
+        reason = _output.shown(getattr(error, "msg", str(error)))
+        raise UsageError(f"Python {version} cannot parse {_output.printable(name)}{where}: {reason}") from None
     except (RecursionError, MemoryError):
         raise UsageError(f"{_output.printable(name)} cannot be read: its expressions are nested too deeply") from None
     return sorted(script.found, key=lambda one: one[1]) if script.has_lightning else []
@@ -118,7 +118,7 @@ class _Script(ast.NodeVisitor):
         return made or _last(node) == "trainer"
 
     def _path(self, node: ast.AST) -> Optional[str]:
-        """The place in Lightning of what an expression names: ``pl.loggers.base`` is ``loggers.base``."""
+        """Return the path in Lightning that an expression names: ``loggers.base`` for ``pl.loggers.base``."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.insert(0, node.attr)

@@ -1,7 +1,7 @@
 """Find logs that end while ranks join each other: the program may hang at its start.
 
-Rank zero logs when all ranks are registered. If that line is muted, other lines after all ranks have joined, or lines
-about steps and losses, show that the program went on.
+Rank zero logs a line when all ranks are registered. If that line is muted, other lines after all ranks have joined, or
+lines about steps and losses, show that the program continued.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Optional
 
 from lightning_patches.cli.diagnose.lines import Line
 from lightning_patches.ranks.hang._settings import WATCHED
@@ -28,8 +28,6 @@ _SAYS_NOTHING = re.compile(
     r"distributed_backend|GPU available|TPU available|HPU available|IPU available|%|NCCL|\^C|https?://",
     re.IGNORECASE,
 )
-_NAMED = 8
-"""Missing ranks that are listed. More are counted."""
 
 
 @dataclass(frozen=True)
@@ -52,30 +50,11 @@ class StalledStart:
     world_size: int
     is_twice: bool = False
 
-    @property
-    def words(self) -> str:
-        missing = [str(rank) for rank in range(self.world_size) if rank not in self.ranks]
-        if self.is_twice:
-            return (
-                "Each rank is there twice: SLURM has started other tasks than Trainer(devices=...) says, and each of "
-                "them starts all ranks."
-            )
-        if not missing:
-            said = f"All {self.world_size} ranks say that they join."
-        elif len(missing) <= _NAMED:
-            ranks = f"rank {missing[0]}" if len(missing) == 1 else f"ranks {', '.join(missing)}"
-            said = f"Nothing shows that {ranks} of {self.world_size} joined."
-        else:
-            said = f"Only {len(self.ranks)} of {self.world_size} ranks say that they join."
-        return f"The log ends before rank zero says that all processes are registered. {said}"
 
-    def as_dict(self) -> dict[str, Any]:
-        return {**vars(self), "ranks": list(self.ranks), "words": self.words}
+def find(logs: Sequence[tuple[str, Sequence[Line]]]) -> Optional[StalledStart]:
+    """Return the start at which the logs of a program end.
 
-
-def standing(logs: Sequence[tuple[str, Sequence[Line]]]) -> Optional[StalledStart]:
-    """Return the start at which the logs of a program end. ``None`` if they go on, show an error, or have lines of the
-    hang watch.
+    ``None`` if the logs go on, show an error, or have lines of the hang watch.
 
     Args:
         logs: name and lines of each log. A log may have lines of several ranks.
@@ -87,9 +66,7 @@ def standing(logs: Sequence[tuple[str, Sequence[Line]]]) -> Optional[StalledStar
         before: set[str] = set()
         joined = False
         for line in lines:
-            if (
-                _ERROR.search(line.text) or WATCHED in line.text
-            ):  # the hang watch's reports are in that log and say more
+            if _ERROR.search(line.text) or WATCHED in line.text:  # reports of the hang watch say more
                 return None
             joins = _JOINS.search(line.text)
             shape = re.sub(r"\d+", "0", line.text.strip())
@@ -107,7 +84,7 @@ def standing(logs: Sequence[tuple[str, Sequence[Line]]]) -> Optional[StalledStar
                 begun, twice = {}, 0
             before.add(shape)
         if joined and not begun:
-            return None  # it went on
+            return None  # the program continued
         ranks.update(begun)
     if not ranks:
         return None

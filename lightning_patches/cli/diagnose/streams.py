@@ -1,4 +1,4 @@
-"""Open a log: standard input, a pipe or a file, compressed or not. What is read of it is bounded.
+"""Open a log: standard input, a pipe or a file, compressed or not. Size and memory are bounded.
 
 Compression is recognized by the first bytes and undone in small blocks. UTF-16, as PowerShell writes it, becomes UTF-8.
 """
@@ -30,7 +30,7 @@ MAX_MEMORY = 256 << 20
 CHUNK = 1 << 16
 """Bytes that are read or unpacked at once."""
 _PEEKED = 512
-"""Bytes that tell the format."""
+"""First bytes, which show the format."""
 
 
 @dataclass
@@ -139,7 +139,7 @@ def _peek(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
 
 
 def _limited(chunks: Iterator[bytes], left_out: list[str]) -> Iterator[bytes]:
-    """The first :data:`MAX_BYTES`."""
+    """Yield the first :data:`MAX_BYTES`."""
     done = 0
     for chunk in chunks:
         if done >= MAX_BYTES:
@@ -153,7 +153,7 @@ def _limited(chunks: Iterator[bytes], left_out: list[str]) -> Iterator[bytes]:
 
 
 def _both_ends(chunks: Iterator[bytes], file: IO[bytes], left_out: list[str]) -> Iterator[bytes]:
-    """A file; of one that is larger than :data:`MAX_BYTES`, its beginning and its end."""
+    """Yield a file, or the beginning and the end of a file that is larger than :data:`MAX_BYTES`."""
     done = 0
     for chunk in chunks:
         yield chunk

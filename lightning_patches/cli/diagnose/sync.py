@@ -1,59 +1,49 @@
-"""In: the errors of logs. Out: a :class:`~lightning_patches.GradientSyncError` in them, and what to do about it."""
+"""Find a :class:`~lightning_patches.GradientSyncError` in logs, and the known bugs that may have caused it."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from typing import NamedTuple, Optional
 
-from lightning_patches.cli import _output
+from lightning_patches.cli import _output, _toggle
 from lightning_patches.cli.diagnose import known
-from lightning_patches.cli.diagnose.candidates import Log, Match
+from lightning_patches.cli.diagnose.candidates import Candidate
+from lightning_patches.cli.diagnose.log import Log
+from lightning_patches.cli.diagnose.matches import judged
 
 _RAISED = re.compile(r"(?:\w{1,100}\.){0,12}GradientSyncError: ")
 _SUSPECTS = ("fabric-submodule-sync", "fabric-step-methods", "ddp-static-graph-manual", "spawned-parameters")
-"""Patches for bugs that have ranks train different models."""
+"""Patches for bugs that make ranks train different models."""
 
 
-@dataclass
-class OutOfSync:
-    """Such an error in a log.
+class OutOfSync(NamedTuple):
+    """A GradientSyncError in a log.
 
     Args:
-        file: the log.
+        file: name of the log.
         line: number of the line, from 1.
         text: that line.
-        is_patched: the log is of a program that ran with patches.
-        suspects: known bugs that may have done it, where no patch was on.
+        suspects: names of the known bugs that may have caused it; none if the program ran with patches.
     """
 
     file: str
     line: int
     text: str
-    is_patched: bool
-    suspects: list[Match] = field(default_factory=list)
-
-    @property
-    def do(self) -> str:
-        what = (
-            "At that step something goes past DDP for what the error names: a part of the module that is called by "
-            "itself, a parameter that was unfrozen or added after the set-up, or a change that only some ranks make"
-        )
-        names = [match.record.name for match in self.suspects if not match.ruled_out]
-        if self.is_patched or not names:
-            return f"{what}."
-        return f"{what}. Known bugs that do it: {', '.join(names)}. Run it once with the patches, and with the check."
+    suspects: tuple[str, ...]
 
 
-def find(logs: list[Log]) -> list[OutOfSync]:
-    """The first such error of each log."""
+def find(
+    logs: Sequence[Log], setting: _toggle.Toggle, required: Optional[Sequence[tuple[str, str]]]
+) -> list[OutOfSync]:
+    """Return the first such error of each log. See :func:`matches.judged` for the arguments."""
+    records = [record for record in known.records() if record.name in _SUSPECTS]
     found = []
-    for one in logs:
-        error = next((error for error in one.raised if _RAISED.match(error.words)), None)
+    for log in logs:
+        error = next((error for error in log.raised if _RAISED.match(error.words)), None)
         if error is not None:
-            line, said = one.lines[error.message].number, _output.shown(error.words)
-            records = [record for record in known.records() if record.name in _SUSPECTS]
-            suspects = [
-                Match(record, "", line, said, "words", error, file=one.name, facts=one.facts) for record in records
-            ]
-            found.append(OutOfSync(one.name, line, said, one.facts.is_patched, suspects))
+            line, text = log.lines[error.message].number, _output.shown(error.words)
+            suspects = [Candidate(record, "", line, text, "words", log, error) for record in records]
+            names = [one.record.name for one in suspects if not judged(one, setting, required).ruled_out]
+            found.append(OutOfSync(log.name, line, text, () if log.facts.is_patched else tuple(names)))
     return found

@@ -18,7 +18,14 @@ MAX_MESSAGE, MAX_EMPTY = 12, 3
 MOST_ERRORS = 2000
 """Errors of a log that are returned: the last ones."""
 CELL = "<cell>"
-"""The path of frames in a notebook's cells."""
+"""Path of the frames that are in a notebook."""
+FOLLOWERS = re.compile(
+    r"(?:[\w.]*\.)?(?:ChildFailedError|ProcessRaisedException|ProcessExitedException|SignalException|CalledProcessError|"
+    r"BrokenPipeError|ConnectionResetError|ConnectionError|EOFError|RayTaskError|KeyboardInterrupt|SystemExit|"
+    r"DistBackendError|CancelledError|(?:Base)?ExceptionGroup)\b|.{0,200}(?:closed by peer|reset by peer|Broken pipe)|"
+    r"_?queue\.Empty\b|RuntimeError: DataLoader worker \(pid\S{0,3} [\d, ]+\) exited unexpectedly",
+)
+"""Errors that follow from the end of another process: of launchers, of ranks whose peer is gone, of a DataLoader."""
 
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
 _IN_WORKER = "Original Traceback"
@@ -59,7 +66,7 @@ _SUB_EXCEPTION = re.compile(r"\s{0,200}\+(?P<opens>-\+)?-{10,40}(?: \d{1,6} -{10
 _DEF = re.compile(r"\s{0,16}(?:async )?def (\w{1,200})\(")
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Raised:
     """An error in a log.
 
@@ -109,14 +116,30 @@ def find(lines: Sequence[Line]) -> list[Raised]:
     for index, line in enumerate(lines):
         ranks.setdefault(line.rank, []).append(index)
     groups = _groups(lines)
+    if groups:
+        lines = [line._replace(group=groups.get(index, 0)) for index, line in enumerate(lines)]
     found = [error for indices in ranks.values() for error in _of_rank(lines, indices)]
-    for error in found:
-        error.group = groups.get(error.message, 0)
     return sorted(found, key=lambda error: error.first)[-MOST_ERRORS:]
 
 
+def ending(raised: Sequence[Raised]) -> Optional[Raised]:
+    """Return the error that ended a program.
+
+    It is the last one, of several ranks that of the first rank that failed, and of an exception group the first one.
+    Errors of launchers and of ranks whose peer is gone count only if there is no other.
+    """
+    causes = [error for error in raised if error.words and not FOLLOWERS.match(error.words)]
+    causes = [error for error in causes if error.frames] or causes
+    if not causes:
+        return next((error for error in reversed(raised) if error.words), raised[-1] if raised else None)
+    if causes[-1].group:
+        causes = [next(error for error in causes if error.group == causes[-1].group)]
+    last_of = {error.rank: error for error in causes}
+    return min(last_of.values(), key=lambda error: error.first) if len(last_of) > 1 else causes[-1]
+
+
 def _groups(lines: Sequence[Line]) -> dict[int, int]:
-    """The exception group to which a line belongs: indices of lines below a group's own message, and its number."""
+    """Map the indices of lines in an exception group, except for the group's own message, to the group's number."""
     found: dict[int, int] = {}
     depth = number = 0
     for index, line in enumerate(lines):
@@ -148,8 +171,8 @@ def _of_rank(lines: Sequence[Line], indices: list[int]) -> Iterator[Raised]:
     chained: Optional[Raised] = None
     caused = False
     open_: Optional[_Open] = None
-    said: Optional[int] = None  # where pytest's lines with an E begin
-    function = ""  # the one that pytest shows, as a whole
+    message: Optional[int] = None  # index of pytest's first line with an E
+    function = ""  # of which pytest shows the source
     at = 0
     while at < len(indices):
         text = lines[indices[at]].text
@@ -160,7 +183,7 @@ def _of_rank(lines: Sequence[Line], indices: list[int]) -> Iterator[Raised]:
             if open_ is not None and open_.frames:
                 last = _cut_off(lines, indices, open_, at, chained, caused)
                 yield last
-            chained, caused, open_, said = last, _CHAINED[1] in text, None, None
+            chained, caused, open_, message = last, _CHAINED[1] in text, None, None
             at += 1
             continue
         if BEGIN in text:
@@ -169,14 +192,15 @@ def _of_rank(lines: Sequence[Line], indices: list[int]) -> Iterator[Raised]:
                 yield _cut_off(lines, indices, open_, at, chained, caused)
             outer = list(last.frames) if inner and last is not None else []
             open_ = _Open(at, outer, (last.is_complete if inner and last is not None else True))
-            said = None
+            message = None
             at += 1
             continue
         line_form = _LINE_FORM.match(core) if ".py:" in core else None
         if line_form is not None and open_ is None:
             frame = Frame(line_form["path"], "", int(line_form["number"]))
-            words = line_form["words"]
-            last = Raised(indices[at], indices[at], indices[at], words, words, (frame,), rank=lines[indices[at]].rank)
+            words, index = line_form["words"], indices[at]
+            line = lines[index]
+            last = Raised(index, index, index, words, words, (frame,), rank=line.rank, group=line.group)
             yield last
             at += 1
             continue
@@ -189,29 +213,29 @@ def _of_rank(lines: Sequence[Line], indices: list[int]) -> Iterator[Raised]:
             function = ""
             at += used
             open_ = open_._replace(after=at)
-            if ends and said is not None:
-                last = _raised(lines, indices, open_, said, at, chained, caused)
+            if ends and message is not None:
+                last = _raised(lines, indices, open_, message, at, chained, caused)
                 yield last
-                open_, said, chained, caused = None, None, None, False
+                open_, message, chained, caused = None, None, None, False
             continue
         begins = _DEF.match(text)
         function = begins[1] if begins and not function else function
-        if text.startswith("E   ") and said is None and ERROR.match(core):
-            said = at
+        if text.startswith("E   ") and message is None and ERROR.match(core):
+            message = at
             open_ = open_ or _Open(at, [], False)
             at += 1
             continue
         if (
-            said is not None
+            message is not None
             and open_ is not None
             and not text.startswith("E")
             and core.startswith(("====", "____", "----"))
         ):
-            last = _raised(lines, indices, open_, said, at, chained, caused)
+            last = _raised(lines, indices, open_, message, at, chained, caused)
             yield last
-            open_, said, chained, caused = None, None, None, False
+            open_, message, chained, caused = None, None, None, False
             continue
-        if said is None and _is_error(text, core, open_, lines, indices, at):
+        if message is None and _is_error(text, core, open_, lines, indices, at):
             opened = open_ or _Open(at, [], False)
             end = _end_of_message(lines, indices, at)
             last = _raised(lines, indices, opened, at, end, chained, caused)
@@ -220,8 +244,8 @@ def _of_rank(lines: Sequence[Line], indices: list[int]) -> Iterator[Raised]:
             at = end
             continue
         at += 1
-    if open_ is not None and said is not None:
-        yield _raised(lines, indices, open_, said, len(indices), chained, caused)
+    if open_ is not None and message is not None:
+        yield _raised(lines, indices, open_, message, len(indices), chained, caused)
     elif open_ is not None and open_.frames:
         yield _cut_off(lines, indices, open_, len(indices), chained, caused)
 
@@ -291,6 +315,7 @@ def _raised(
         caused,
         open_.is_complete and has_message,
         lines[index].rank,
+        lines[index].group,
     )
 
 

@@ -49,12 +49,12 @@ def _joined(lines: Numbered) -> str:
 
 
 def _first(lines: Numbered) -> str:
-    """The first line that is not blank."""
+    """Return the first line that is not blank."""
     return next((text.lstrip() for _, text in lines if text and not text.isspace()), "")
 
 
 def _of_one(number: int, text: str) -> Numbered:
-    """The lines of a text that was in one line of the file."""
+    """Return the lines of a text that was in one line of the file."""
     return [(number, line) for line in text.split("\n")[-MAX_LINES:]]
 
 
@@ -94,7 +94,7 @@ def _parsed(text: str) -> Any:
 
 
 def _strings(value: Any, key: str = "", depth: int = 0) -> Iterator[str]:
-    """What a program wrote, in a parsed document: lines under the usual keys, tracebacks under any."""
+    """Yield the output of programs in a parsed document: lines under the usual keys, tracebacks under any key."""
     if depth > MAX_DEPTH:
         return
     if isinstance(value, str):
@@ -221,7 +221,7 @@ def _table(lines: Numbered) -> Numbered:
     if at < 0:
         return lines
     before, _, after = lines[at][1].partition(BEGIN)
-    if after.startswith((":\\", "\\")):  # the cell is an escaped string
+    if after.startswith((":\\", "\\")):  # the column has an escaped string
         return lines
     quoted = _QUOTED.search(before)
     delimiter = quoted[1] if quoted is not None else before[-1:]
@@ -280,7 +280,7 @@ _ESCAPED = (
     re.compile(r"File \\*[\"'][^\"'\n]{1,1000}[\"'], line \d{1,7}(?:, in [^\\\n\"']{1,200})?\\+[rn]"),
 )
 _BETWEEN = re.compile(r"[\s,(\[]{0,200}[bruBRU]{0,2}(?=[\"'])")
-"""What is between a string and the next one of a list."""
+"""Text between two strings of a list."""
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.)|$)", re.DOTALL)
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": "", "f": ""}
 _MAX_QUOTES = 50
@@ -363,7 +363,7 @@ def _end_of_line(text: str, at: int) -> int:
 
 
 def _opening(text: str, begin: int, place: int, line: int) -> int:
-    """Index of the quote that begins the string around a place; negative if there is none."""
+    """Return the index of the quote that begins the string around a place, or a negative number."""
     at = place
     for _ in range(_MAX_QUOTES):
         at = max(text.rfind('"', begin, at), text.rfind("'", begin, at))
@@ -380,7 +380,7 @@ def _opening(text: str, begin: int, place: int, line: int) -> int:
 
 
 def _closing(text: str, opening: int, line: int) -> int:
-    """Index of the quote that ends a string, or of the end of the line if there is none."""
+    """Return the index of the quote that ends a string, or of the end of the line."""
     at = opening
     while True:
         at = text.find(text[opening], at + 1, line)

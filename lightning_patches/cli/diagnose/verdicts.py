@@ -1,4 +1,4 @@
-"""In: a record and the releases in question. Out: whether they have it, and what the patches do about it there."""
+"""Find which releases have the bug of a record, and how its patch is applied there."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class OnRelease(NamedTuple):
 
     Args:
         distribution, version: the release.
-        verdict: as `lightning-patches status` has it, or "unpatched" or "removed" for what is no patch.
-        reason: why, whole.
-        in_short: the same for those who know how a patch is applied.
+        verdict: the verdict of `lightning-patches status`, or "unpatched" or "removed" for a record that is no patch.
+        reason: the whole reason.
+        in_short: the reason for readers who know how a patch is applied.
     """
 
     distribution: str
@@ -39,7 +39,7 @@ class OnRelease(NamedTuple):
 
 
 def by_number(record: Record, distribution: str, version: str, selection: Selection) -> list[OnRelease]:
-    """On a release that is not looked at, by its number; nothing on what is no bug of a release."""
+    """Return the verdict on a release by its number; none for a record that is no bug of a release."""
     if not record.affected:
         return []
     ranges = record.affected
@@ -66,7 +66,7 @@ def by_number(record: Record, distribution: str, version: str, selection: Select
 
 
 def installed(record: Record, namespaces: set[str], setting: _toggle.Toggle) -> list[OnRelease]:
-    """On what is installed here, by its code; in the namespaces that the log uses, if it tells."""
+    """Return the verdicts on the installed code, only in these namespaces if there are any."""
     assert setting.selection is not None
     if isinstance(record, Patch):
         return [
@@ -86,7 +86,7 @@ _known: dict[tuple[object, ...], list[Entry]] = {}
 
 
 def _entries(setting: _toggle.Toggle) -> list[Entry]:
-    """The verdicts on all patches, which take a while: once for a state of what is installed."""
+    """Return the verdicts on all patches. They are slow to compute, and cached until the installed packages change."""
     key = (setting, *((one.distribution, one.version, *one.packages.values()) for one in find_installed()))
     if key not in _known:
         _known.clear()

@@ -1,0 +1,132 @@
+"""Check candidates against the releases in question, and put the likeliest cause first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Optional
+
+from lightning_patches.cli import _toggle
+from lightning_patches.cli.diagnose import frames, known, verdicts
+from lightning_patches.cli.diagnose.candidates import Candidate
+from lightning_patches.cli.diagnose.log import Log
+from lightning_patches.cli.diagnose.tracebacks import Raised
+from lightning_patches.cli.diagnose.verdicts import OnRelease
+from lightning_patches.engine import gate
+from lightning_patches.known.removed import Removed
+from lightning_patches.patch import Patch
+
+Source = Literal["requirement", "log", "installed", ""]
+
+_KINDS = ("found", "possible", "follows", "ruled out")
+_GROUNDS = ("consequence", "script", "number", "frame", "line", "weak line", "words")
+
+
+@dataclass(frozen=True, eq=False)
+class Match(Candidate):
+    """A candidate with the verdicts of the releases in question.
+
+    Args:
+        verdicts: one verdict for each release.
+        source: where the releases are from.
+        cause: this record is the cause to begin with.
+    """
+
+    verdicts: Sequence[OnRelease] = ()
+    source: Source = ""
+    cause: bool = False
+
+    @property
+    def ruled_out(self) -> bool:
+        """True if no release in question has the bug. The installed releases don't rule out what the log shows."""
+        lacking = bool(self.verdicts) and all(one.verdict in verdicts.WITHOUT for one in self.verdicts)
+        return lacking and not (self.source == "installed" and self.certain_ground)
+
+    @property
+    def kind(self) -> str:
+        """``"found"`` needs a ground with no other explanation, and that every release in question has the bug."""
+        if self.ruled_out:
+            return "ruled out"
+        if self.follows:
+            return "follows"
+        if known.is_no_bug(self.record) and self.certain_ground:
+            return "found"
+        has = [one.verdict not in gate.ELSEWHERE for one in self.verdicts]
+        is_there = bool(has) and (all(has) if self.source != "installed" else any(has))
+        return "found" if self.certain_ground and is_there else "possible"
+
+
+def judged(one: Candidate, setting: _toggle.Toggle, required: Optional[Sequence[tuple[str, str]]]) -> Match:
+    """Check a candidate against the releases that the command line names, or else the log, or else those installed.
+
+    Args:
+        one: the candidate.
+        setting: the toggle.
+        required: the releases that the command line names, ``None`` if it names none.
+    """
+    assert setting.selection is not None
+    facts = one.log.facts
+    releases = [(facts.distribution or "lightning", version) for version in facts.releases]
+    source: Source = "log" if releases else "installed"
+    if required is not None:
+        releases, source = list(required), "requirement"
+    if source == "installed":
+        namespaces = {facts.distribution.replace("-", "_")} if facts.distribution else set()
+        found = verdicts.installed(one.record, namespaces, setting)
+    else:
+        found = [
+            verdict
+            for distribution, version in releases
+            for verdict in verdicts.by_number(one.record, distribution, version, setting.selection)
+        ]
+    return Match(**vars(one), verdicts=found, source=source)
+
+
+def ordered(found: Iterable[Match], logs: Sequence[Log]) -> list[Match]:
+    """Return one match for each record, the cause first."""
+    chains = [log.ending.chain for log in logs if log.ending is not None]
+    order = sorted(found, key=lambda match: _rank(match, chains))
+    once = list({match.record.name: match for match in reversed(order)}.values())
+    once.sort(key=lambda match: _rank(match, chains))
+    first = next((match for match in once if match.kind in ("found", "possible") and not match.is_before), None)
+    cause = first if first is not None and first.kind == "found" else None
+    if first is None and once and once[0].kind == "follows" and unknown(once) is None:
+        cause = once[0]
+    return [replace(match, cause=True) if match is cause else match for match in once]
+
+
+def _rank(match: Match, chains: list[list[Raised]]) -> tuple[object, ...]:
+    """Return the sort key of a match: matches of the error that ended the program, with the best ground, come first."""
+    chain = next((chain for chain in chains if match.error in chain), [])
+    at = chain.index(match.error) if match.error is not None and match.error in chain else None
+    is_ending = at is not None or not chains
+    caused = chain[-1].is_caused if chain else False
+    place = (len(chain) - 1 - at if caused else at) if at is not None else 99
+    passing = frames.passing(known.places(match.record), match.error.frames) if match.error is not None else []
+    last = len(match.error.frames) - 1 if match.error is not None else 0
+    is_environment = match.record.group == "environment"
+    return (
+        match.kind == "ruled out",
+        not is_ending,
+        match.kind == "follows",
+        _KINDS.index(match.kind) if match.ground != "consequence" else 0,
+        place,
+        match.is_patched and not match.needed,
+        not (is_environment and last in passing),
+        _GROUNDS.index(match.ground),
+        not match.is_sure,
+        is_environment,
+        isinstance(match.record, Removed) and match.record.kind == "module",
+        isinstance(match.record, Patch) and not match.record.default and match.ground != "frame",
+        passing[0] if passing else 0,
+        match.line,
+        match.record.name,
+    )
+
+
+def unknown(found: Sequence[Match]) -> Optional[Raised]:
+    """Return the first error of the chain that ended the program if it is no known bug and all matches only hide it."""
+    follows = [match.error for match in found if match.kind == "follows" and match.error is not None]
+    if any(match.kind in ("found", "possible") and match.error is not None for match in found) or not follows:
+        return None
+    return follows[0].chain[0]
