@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-MIN_SCORE = 0.37
+MIN_SCORE = 0.35
 """Smallest share of a description's weight that a record must account for."""
 UNKNOWN_WEIGHT = 3.5
 """Weight of a word that appears in no record. High, because the description is then about another problem."""
