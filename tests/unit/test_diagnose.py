@@ -890,19 +890,6 @@ ImportError: cannot import name '_ActionSubCommands' from 'jsonargparse.actions'
 
 
 SITE = "/opt/env/lib/python3.11/site-packages/lightning/"
-PYTEST = """\
-=================================== FAILURES ===================================
-    def test_it():
->       fit()
-
-test_it.py:4:
-_ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _ _
-/opt/environment/lib/python3.11/site-packages/lightning/pytorch/trainer/connectors/logger_connector/result.py:241: in x
-    value = self.meta.sync(self.value)
-E   RuntimeError: No backend type associated with device type cpu
-=========================== short test summary info ============================
-FAILED test_it.py::test_it - RuntimeError: No backend type associated with device ...
-"""
 
 
 @pytest.mark.parametrize(
@@ -937,7 +924,8 @@ def test_script_without_findings_is_not_a_log(capsys: pytest.CaptureFixture[str]
 
 
 def test_pytest_summary_line_is_an_error() -> None:
-    (error,) = read.from_text("", PYTEST.splitlines()[-1]).raised
+    line = "FAILED test_it.py::test_it - RuntimeError: No backend type associated with device ..."
+    (error,) = read.from_text("", line).raised
     assert error.words == "RuntimeError: No backend type associated with device ..."
 
 
