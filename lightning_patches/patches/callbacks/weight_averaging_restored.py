@@ -88,7 +88,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
-    changes_results=Effect("numbers", "those of test and predict with a checkpoint after fit, and of resumed runs"),
+    changes_results=Effect("numbers", "results of test and predict with a checkpoint after fit, and of resumed runs"),
     affected=(">=2.6.0,<=2.6.6",),
     targets=(
         Target(f"{_CALLBACK}.on_load_checkpoint", _on_load_checkpoint),
@@ -98,9 +98,9 @@ PATCH = Patch(
     ),
     upstream=Upstream(),
     impact=Impact(
-        "With WeightAveraging or EMAWeightAveraging, test and predict with ckpt_path='best' after fit use the "
-        "weights of the last step instead of the average. A finished run that is resumed ends with them, too. "
-        "Changes that on_load_checkpoint makes to the weights of a checkpoint are lost, or end in a missing key.",
+        "With WeightAveraging or EMAWeightAveraging, test and predict with ckpt_path='best' after fit use the weights "
+        "of the last step instead of the average. A finished run that is resumed ends with them, too. Changes that "
+        "on_load_checkpoint makes to the weights of a checkpoint are lost, or cause a missing key.",
         (
             "test after fit with WeightAveraging differs from test with a new Trainer",
             "on_load_checkpoint has no effect with WeightAveraging",
@@ -108,9 +108,8 @@ PATCH = Patch(
         ),
     ),
     after=("weight-averaging-before-start",),
-    note="Equivalent to a new Trainer that tests the checkpoint, to the run without an interruption, and to a hook "
-    "that changes current_model_state as well as state_dict. A hook that changes both is unchanged. Of a value that "
-    "the hook computes from the average, the run continues with that value. What the hook removes is still trained. "
-    "Who could rely on the old behavior: no one; fit without a checkpoint is unchanged, and so are subclasses that "
-    "end the run or copy the average themselves.",
+    note="A hook that changes both current_model_state and state_dict is unchanged. If the hook computes a value from "
+    "the average, the run continues with that value. A parameter that the hook removes is still trained. Fit without "
+    "a checkpoint is unchanged, and so are subclasses that end the run or copy the average themselves. Without the "
+    "patch, test the checkpoint with a new Trainer.",
 )

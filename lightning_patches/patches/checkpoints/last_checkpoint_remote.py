@@ -31,7 +31,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
-    changes_results=Effect("numbers", "a run with ckpt_path='last' continues instead of starting anew"),
+    changes_results=Effect("numbers", "a run with ckpt_path='last' continues instead of starting from the beginning"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(
@@ -43,15 +43,15 @@ PATCH = Patch(
     upstream=Upstream(issues=(18261, 17912), pull_requests=(21936,)),
     impact=Impact(
         "With checkpoints on S3, Google Cloud Storage or another remote file system, fit(ckpt_path='last') finds no "
-        "checkpoint, warns, and starts anew.",
+        "checkpoint, warns, and starts from the beginning.",
         (
             '(ckpt_path="last") is set, but there is no last checkpoint available',
             "ckpt_path='last' does not find the checkpoint on S3 or GCS",
         ),
-        would_tell="it is this bug if the checkpoints are on a remote file system (s3://, gs://, memory://)",
+        would_tell="the storage: it is this bug if the checkpoints are on a remote file system (s3://, gs://, "
+        "memory://)",
     ),
     after=("last-checkpoint-by-extension",),
-    note="The reference is the same program with the whole path of the last checkpoint. File systems that don't know "
-    "when a file was modified, and subclasses that find the files themselves, are unchanged. Who could rely on the "
-    "old behavior: no one. To start anew, leave ckpt_path out.",
+    note="File systems without modification times, and subclasses that find the files themselves, are unchanged. To "
+    "start from the beginning, omit ckpt_path. Without the patch, pass the full path of the last checkpoint.",
 )

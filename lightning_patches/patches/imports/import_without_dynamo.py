@@ -63,8 +63,8 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(19261, 12786)),
     impact=Impact(
-        "Half of the time of `import lightning.pytorch` is the import of torch._dynamo, also in processes that neither "
-        "train nor compile.",
+        "Half of the time of `import lightning.pytorch` is the import of torch._dynamo, even in processes that "
+        "neither train nor compile.",
         ("python -X importtime shows torch._dynamo below lightning.fabric.wrappers",),
     ),
     opt_in="users who start many processes that import Lightning, such as DataLoader workers on macOS, on Windows and "
@@ -72,13 +72,11 @@ PATCH = Patch(
     signs=("multiprocessing_context num_workers",),
     witnesses=("fabric.wrappers:_unwrap_compiled", "pytorch.utilities.compile:to_uncompiled"),
     needs=(Need("torch:_lazy_modules"),),
-    note="Equivalent to keeping torch._dynamo out of sys.modules by hand while Lightning is imported. torch imports "
-    "it at the first optimizer, and at the first self.log from 2.5 on. Works only if lightning_patches comes "
-    "before the first import of Lightning. Opt-in, since two kinds of programs rely on that import: those that "
-    "use a submodule of torch that they do not import, such as torch.distributed.fsdp or "
-    "torch.distributed.tensor, which torch._dynamo imports; and those that set a variable that torch._dynamo "
-    "reads, such as TORCHDYNAMO_DISABLE, after their import of Lightning, where it has no effect without the "
-    "patch. Ranks that are forked before the first optimizer (ddp_fork, ddp_notebook) each import torch._dynamo "
-    "themselves. OptimizedModule of lightning.fabric.wrappers is then a class whose instances and subclasses "
-    "are those of torch's class.",
+    note="Import lightning_patches before Lightning. torch imports torch._dynamo at the first optimizer, and from 2.5 "
+    "on at the first self.log. Opt-in because two kinds of programs rely on that import: those that use a submodule "
+    "of torch that they do not import, such as torch.distributed.fsdp or torch.distributed.tensor, which "
+    "torch._dynamo imports; and those that set a variable that torch._dynamo reads, such as TORCHDYNAMO_DISABLE, "
+    "after they import Lightning, where it has no effect without the patch. Ranks that are forked before the first "
+    "optimizer (ddp_fork, ddp_notebook) each import torch._dynamo themselves. OptimizedModule of "
+    "lightning.fabric.wrappers becomes a class whose instances and subclasses are those of torch's class.",
 )

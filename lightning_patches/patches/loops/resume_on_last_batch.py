@@ -65,7 +65,7 @@ PATCH = Patch(
         ),
     ),
     after=("resume-single-iteration",),
-    note="Equivalent to the run without a break. Runs that are resumed from another batch are unchanged. Means of "
-    "values that were logged before the checkpoint are lost, since no checkpoint holds them. Programs that could rely "
-    "on the behavior without the patch: none is known.",
+    note="Runs that are resumed from another batch are unchanged. Means of values that were logged before the "
+    "checkpoint are lost, because no checkpoint contains them. Without the patch, save at another batch than the last "
+    "one of an epoch.",
 )

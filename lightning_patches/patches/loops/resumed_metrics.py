@@ -153,10 +153,10 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(18595, 14699, 20495)),
     impact=Impact(
-        "A resumed run has lost the metrics that EarlyStopping, ReduceLROnPlateau and ModelCheckpoint monitor. If it "
-        "was resumed from a checkpoint that was saved after a validation, EarlyStopping, or ReduceLROnPlateau with "
-        "interval='step', ends it with an error. ReduceLROnPlateau misses its step for the resumed epoch. Below 2.5.0, "
-        "other schedulers by epoch step twice for that epoch.",
+        "A resumed run has lost the metrics that EarlyStopping, ReduceLROnPlateau and ModelCheckpoint monitor. If the "
+        "checkpoint was saved after a validation, EarlyStopping, or ReduceLROnPlateau with interval='step', ends the "
+        "run with an error. ReduceLROnPlateau misses its step for the resumed epoch. Below 2.5.0, other schedulers "
+        "that step by epoch step twice for that epoch.",
         (
             "learning rate differs after resuming with ReduceLROnPlateau",
             "scheduler such as StepLR steps a second time for an epoch that was finished, after resuming",
@@ -165,9 +165,8 @@ PATCH = Patch(
         ),
     ),
     after=("eval-mode-kept", "resume-on-last-batch", "plateau-waits-for-validation", "early-stopping-before-minimum"),
-    note="Equivalent to the run without a break. The checkpoint has the monitored metrics in the state of the epoch "
-    "loop, where stock Lightning ignores them. From a checkpoint without them, EarlyStopping and ReduceLROnPlateau "
-    "miss one check or step, without an error. A run that is not resumed is unchanged, but for these values in its "
-    "checkpoints. Programs that could rely on the behavior without the patch: none is known. Schedulers that a program "
-    "steps itself, in manual optimization, are unchanged.",
+    note="The checkpoint stores the monitored metrics in the state of the epoch loop, where Lightning without the "
+    "patch ignores them. After a checkpoint without them, EarlyStopping and ReduceLROnPlateau miss one check or step, "
+    "without an error. Runs that are not resumed change only by these values in their checkpoints. Schedulers that a "
+    "program steps itself, in manual optimization, are unchanged.",
 )

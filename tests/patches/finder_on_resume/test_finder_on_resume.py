@@ -1,5 +1,3 @@
-"""A finder callback in a resumed run: the run starts at epoch 0 again, with a new optimizer."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, sees

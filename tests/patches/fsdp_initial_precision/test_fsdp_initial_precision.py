@@ -1,28 +1,21 @@
-from functools import cache
 from typing import Callable
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Result, Variant, run
+from tests.support.programs import Program
+from tests.support.variants import Result
 
-
-@cache
-def observed(variant, case):
-    result = run("fsdp_initial_precision", variant, case, simulated_cuda=True)
-    assert result.ok and len(result.observations) == 1, result
-    return result.observations[0]
+PROGRAM = Program("fsdp-initial-precision", "2.6.1", options={"simulated_cuda": True})
 
 
 def test_small_steps_are_not_rounded_away():
-    stock = observed(Variant("lightning", "2.6.1"), "trainer")
+    stock, shim = (result.facts for result in PROGRAM.both("trainer"))
     assert stock["trained"] == stock["values"]
-    shim = observed(Variant("lightning", "2.6.1", shim=True), "trainer")
     assert all(a != b for a, b in zip(sum(shim["trained"], []), sum(shim["values"], [])))
 
 
-def test_true_half_precision_stays_half():
-    stock = observed(Variant("lightning", "2.6.1"), "true")
-    assert stock["dtypes"] == ["torch.bfloat16"] * 2
-    assert observed(Variant("lightning", "2.6.1", shim=True), "true") == stock
+test_true_half_precision_stays_half = PROGRAM.unchanged(
+    "true", check=sees(lambda seen: seen["dtypes"] == ["torch.bfloat16"] * 2)
+)
 
 
 def _dtypes(name: str) -> Callable[[Result], bool]:

@@ -1,5 +1,3 @@
-"""Importing Lightning imports torch._dynamo, in processes that neither train nor compile, too."""
-
 import json
 import subprocess
 import sys

@@ -1,17 +1,16 @@
-"""A run is resumed in which a scheduler or a callback monitors a metric."""
-
 import json
 
 import pytest
 
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "resumed-metrics"
+PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning")
 
 
 def seen(case, shim=False, version="2.6.6", toggle=NAME):
-    result = run("resumed_metrics", Variant("pytorch-lightning", version, shim), case, toggle=toggle)
+    result = PROGRAM.run(case, version, shim=shim, toggle=toggle)
     assert result.ok, result
     return result.observations[0]["events"]
 

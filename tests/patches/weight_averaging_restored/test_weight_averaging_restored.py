@@ -1,5 +1,3 @@
-"""Checkpoints of WeightAveraging give the weights of the last step, or lose what on_load_checkpoint changes."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, ends_with, everything, only, sees
