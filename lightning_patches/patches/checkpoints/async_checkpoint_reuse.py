@@ -7,8 +7,6 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
-_PLUGIN = "pytorch.plugins.io.async_plugin:AsyncCheckpointIO"
-
 
 def _teardown(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def teardown(self: Any) -> None:
@@ -26,7 +24,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.5.4",),
-    targets=(Target(f"{_PLUGIN}.teardown", _teardown),),
+    targets=(Target("pytorch.plugins.io.async_plugin:AsyncCheckpointIO.teardown", _teardown),),
     upstream=Upstream(
         pull_requests=(20952,),
         commit="ff64a92624",

@@ -8,8 +8,6 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_PLUGIN = "pytorch.plugins.io.async_plugin:AsyncCheckpointIO"
-
 
 def _save_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def save_checkpoint(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -91,7 +89,7 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("files", "a checkpoint holds the state at the time when the save was requested"),
     affected=(">=2.0.0,<2.5.4",),
-    targets=(Target(f"{_PLUGIN}.save_checkpoint", _save_checkpoint),),
+    targets=(Target("pytorch.plugins.io.async_plugin:AsyncCheckpointIO.save_checkpoint", _save_checkpoint),),
     upstream=Upstream(
         pull_requests=(21079,),
         commit="2c74bee068",

@@ -7,8 +7,6 @@ from typing import Any, Callable
 from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.checkpoints import _beside
 
-_CLOUD_IO = "fabric.utilities.cloud_io"
-
 
 def _write_beside(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _atomic_save(checkpoint: Any, filepath: Any) -> None:
@@ -27,7 +25,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="performance",
     affected=(">=2.4.0,<=2.6.6",),
-    targets=(Target(f"{_CLOUD_IO}:_atomic_save", _write_beside),),
+    targets=(Target("fabric.utilities.cloud_io:_atomic_save", _write_beside),),
     upstream=Upstream(issues=(21253,), pull_requests=(21824,), commit="7b57f9c65b", merged=True),
     impact=Impact(
         "Saving a checkpoint takes memory for another copy of it, and as much space in the temporary directory: large "

@@ -16,15 +16,13 @@ def _on_train_end(original: None, namespace: str) -> Callable[..., None]:
     return on_train_end
 
 
-_CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
-
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
     changes_results=Effect("files", "last.ckpt"),
     affected=(">=2.0.0,<2.5.3",),
-    targets=(Target(f"{_CALLBACK}.on_train_end", _on_train_end, adds=True),),
+    targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint.on_train_end", _on_train_end, adds=True),),
     upstream=Upstream(
         pull_requests=(20960,),
         commit="72bb751d12",

@@ -7,8 +7,6 @@ from typing import Any, Callable
 from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.checkpoints._places import ckpt_path_of, directory_of, place_of, protocol_of
 
-_CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
-
 
 def _remove_remote(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def remove_checkpoint(self: Any, trainer: Any, filepath: Any) -> None:
@@ -35,7 +33,7 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("files", "the remote checkpoint that the run was resumed from is kept"),
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(Target(f"{_CALLBACK}._remove_checkpoint", _remove_remote),),
+    targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._remove_checkpoint", _remove_remote),),
     upstream=Upstream(issues=(21813,)),
     impact=Impact(
         "A resumed run with checkpoints on s3, gs or another remote file system deletes the checkpoint that was "

@@ -7,9 +7,6 @@ from lightning_patches.patches.data._shuffling import TARGET
 
 _ISSUE = 20326
 
-_TESTS = "tests/tests_pytorch/utilities/test_data.py"
-
-
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
@@ -21,7 +18,7 @@ PATCH = Patch(
         pull_requests=(20327,),
         commit="bd5866b295",
         fixed_in="2.5.0",
-        tests=(f"{_TESTS}::test_batch_sampler_shuffle_setting",),
+        tests=("tests/tests_pytorch/utilities/test_data.py::test_batch_sampler_shuffle_setting",),
     ),
     impact=Impact(
         "Under DDP, a DataLoader whose batch sampler uses a RandomSampler yields its items in order in validation and "

@@ -7,9 +7,6 @@ from lightning_patches.patches.data._shuffling import TARGET
 
 _ISSUE = 20326
 
-_TESTS = "tests/tests_pytorch/utilities/test_data.py"
-
-
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
@@ -20,7 +17,7 @@ PATCH = Patch(
         pull_requests=(20514,),
         commit="58a749a1dd",
         fixed_in="2.5.0.post0",
-        tests=(f"{_TESTS}::test_custom_batch_sampler_no_sampler",),
+        tests=("tests/tests_pytorch/utilities/test_data.py::test_custom_batch_sampler_no_sampler",),
     ),
     impact=Impact(
         "Validation, test and prediction with a custom batch sampler fail before the first batch.",

@@ -31,9 +31,6 @@ def _distributed_sampler(original: Callable[..., Any], namespace: str) -> Callab
     return _get_distributed_sampler
 
 
-_TESTS = "tests/tests_pytorch/trainer/test_dataloaders.py"
-
-
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
@@ -44,7 +41,7 @@ PATCH = Patch(
         pull_requests=(17713,),
         commit="53815e6635",
         fixed_in="2.0.3",
-        tests=(f"{_TESTS}::test_distributed_sampler_without_global_seed",),
+        tests=("tests/tests_pytorch/trainer/test_dataloaders.py::test_distributed_sampler_without_global_seed",),
     ),
     impact=Impact(
         "With a DataLoader(shuffle=True) under DDP and without seed_everything(), each rank shuffles on its own and "

@@ -6,8 +6,6 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_SETUP_DATA = "pytorch.loops.fit_loop:_FitLoop.setup_data"
-
 
 def _setup_data(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def setup_data(self: Any) -> None:
@@ -24,7 +22,7 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("order of data", "a resumed training does not start over"),
     affected=(">=2.2.0,<=2.6.6",),
-    targets=(Target(_SETUP_DATA, _setup_data),),
+    targets=(Target("pytorch.loops.fit_loop:_FitLoop.setup_data", _setup_data),),
     upstream=Upstream(issues=(20550,), pull_requests=(21765, 21770)),
     impact=Impact(
         "If configure_optimizers reads trainer.estimated_stepping_batches, a resumed training does not restore the "

@@ -20,8 +20,6 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 
 _CONNECTOR = "pytorch.trainer.connectors.signal_connector"
 
-_TRAINING_LOOP = "pytorch.loops.training_epoch_loop"
-
 _REQUEST = "_lightning_patches_stop_request"
 
 _STATUS = 128 + signal.SIGTERM
@@ -177,7 +175,7 @@ PATCH = Patch(
         Target(f"{_CONNECTOR}:_SignalConnector.register_signal_handlers", _register),
         Target(f"{_CONNECTOR}:_SignalConnector.teardown", _teardown),
         Target(f"{_CONNECTOR}:_SignalConnector._sigterm_notifier_fn", _notify),
-        Target(f"{_TRAINING_LOOP}:_TrainingEpochLoop._broadcast_sigterm_tensor", _before_batch),
+        Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop._broadcast_sigterm_tensor", _before_batch),
     ),
     upstream=Upstream(issues=(21487,), pull_requests=(20825,), others=((20825, "2.5.2"),)),
     impact=Impact(

@@ -8,8 +8,6 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
-_MODULE = "fabric.wrappers:_FabricModule"
-
 
 def _guard(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _wrap_method_with_module_call_tracker(self: Any, method: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -40,7 +38,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.1.1,<=2.6.6",),
-    targets=(Target(f"{_MODULE}._wrap_method_with_module_call_tracker", _guard),),
+    targets=(Target("fabric.wrappers:_FabricModule._wrap_method_with_module_call_tracker", _guard),),
     upstream=Upstream(pull_requests=(21945,)),
     impact=Impact(
         "After Fabric refuses a method call on a model, or the method fails, each module of the model keeps one more "

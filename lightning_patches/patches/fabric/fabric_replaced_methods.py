@@ -8,8 +8,6 @@ from typing import Any, Callable
 from lightning_patches.engine.functions import stock_of
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_MODULE = "fabric.wrappers:_FabricModule"
-
 
 def _setattr(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     wrapper = stock_of(original).__globals__.get("_FabricModule")
@@ -33,7 +31,7 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("numbers", "the new method is called"),
     affected=(">=2.1.0,<2.2.2",),
-    targets=(Target(f"{_MODULE}.__setattr__", _setattr),),
+    targets=(Target("fabric.wrappers:_FabricModule.__setattr__", _setattr),),
     upstream=Upstream(
         pull_requests=(19705,),
         fixed_in="2.2.2",

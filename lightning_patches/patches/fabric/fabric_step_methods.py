@@ -7,9 +7,6 @@ from typing import Any, Callable
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.fabric._through_forward import is_wrapped, through_forward
 
-_MODULE = "fabric.wrappers:_FabricModule"
-
-
 _STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step"))
 
 
@@ -27,7 +24,7 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("numbers", "gradients are averaged over the ranks, and steps compute in Fabric's precision"),
     affected=(">=2.0.0,<2.0.2",),
-    targets=(Target(f"{_MODULE}.__getattr__", _getattr_steps),),
+    targets=(Target("fabric.wrappers:_FabricModule.__getattr__", _getattr_steps),),
     upstream=Upstream(
         pull_requests=(17424, 17439),
         commit="0ee71d6a7a",

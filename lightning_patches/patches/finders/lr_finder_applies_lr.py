@@ -9,10 +9,6 @@ from lightning_patches import notices
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.finders import _tuned
 
-_LR_FINDER = "pytorch.tuner.lr_finder"
-
-_TESTS = "tests/tests_pytorch/tuner/test_lr_finder.py"
-
 
 def _apply_suggestion(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     signature = inspect.signature(original)
@@ -52,12 +48,12 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("numbers", "the training uses the learning rate that was found"),
     affected=(">=2.0.0,<2.5.4",),
-    targets=(Target(f"{_LR_FINDER}:_lr_find", _apply_suggestion),),
+    targets=(Target("pytorch.tuner.lr_finder:_lr_find", _apply_suggestion),),
     upstream=Upstream(
         pull_requests=(21068,),
         commit="3ed9d4edb7",
         fixed_in="2.5.4",
-        tests=(f"{_TESTS}::test_lr_finder_callback_applies_lr_after_restore",),
+        tests=("tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_callback_applies_lr_after_restore",),
     ),
     impact=Impact(
         "With the LearningRateFinder callback, Lightning prints 'Learning rate set to' and sets the model's "

@@ -6,10 +6,6 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_LR_FINDER = "pytorch.tuner.lr_finder"
-
-_TESTS = "tests/tests_pytorch/tuner/test_lr_finder.py"
-
 
 def _clear_restarting(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _lr_find(trainer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -27,13 +23,13 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("numbers", "metrics and random numbers, because there is no validation at step 0"),
     affected=(">=2.0.0,<2.3.0",),
-    targets=(Target(f"{_LR_FINDER}:_lr_find", _clear_restarting),),
+    targets=(Target("pytorch.tuner.lr_finder:_lr_find", _clear_restarting),),
     upstream=Upstream(
         issues=(19818,),
         pull_requests=(19819,),
         commit="06ea3a0571",
         fixed_in="2.3.0",
-        tests=(f"{_TESTS}::test_lr_finder_callback_restarting",),
+        tests=("tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_callback_restarting",),
     ),
     impact=Impact(
         "With the LearningRateFinder callback, a run limited by max_steps starts like a resumed run, with a full "

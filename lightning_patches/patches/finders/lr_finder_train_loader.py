@@ -6,10 +6,6 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_LR_FINDER = "pytorch.tuner.lr_finder"
-
-_TESTS = "tests/tests_pytorch/tuner/test_lr_finder.py"
-
 
 def _renew_train_loader(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _lr_find(trainer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -29,12 +25,12 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("order of data", "epoch 0 has all of its batches"),
     affected=(">=2.1.0,<2.5.3",),
-    targets=(Target(f"{_LR_FINDER}:_lr_find", _renew_train_loader),),
+    targets=(Target("pytorch.tuner.lr_finder:_lr_find", _renew_train_loader),),
     upstream=Upstream(
         pull_requests=(21056,),
         commit="2676332eac",
         fixed_in="2.5.3",
-        tests=(f"{_TESTS}::test_lr_finder_with_early_stopping",),
+        tests=("tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_with_early_stopping",),
     ),
     impact=Impact(
         "With the LearningRateFinder callback, epoch 0 continues where the finder's trial stopped: it misses the "

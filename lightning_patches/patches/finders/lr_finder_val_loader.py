@@ -6,10 +6,6 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_LR_FINDER = "pytorch.tuner.lr_finder"
-
-_TESTS = "tests/tests_pytorch/tuner/test_lr_finder.py"
-
 
 def _drop_val_loader(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _lr_find(trainer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -26,12 +22,12 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("numbers", "validation uses all of its batches"),
     affected=(">=2.0.0,<2.0.3",),
-    targets=(Target(f"{_LR_FINDER}:_lr_find", _drop_val_loader),),
+    targets=(Target("pytorch.tuner.lr_finder:_lr_find", _drop_val_loader),),
     upstream=Upstream(
         pull_requests=(17636,),
         commit="2ce975882d",
         fixed_in="2.0.3",
-        tests=(f"{_TESTS}::test_lr_finder_callback_val_batches",),
+        tests=("tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_callback_val_batches",),
     ),
     impact=Impact(
         "With the LearningRateFinder callback, each validation during training is cut to the finder's number of steps.",

@@ -14,10 +14,6 @@ from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, 
 from lightning_patches.patches.finders import _tuned
 from lightning_patches.patches.finders._own_checkpoint import finder_above, is_finder
 
-_LR_FINDER = "pytorch.tuner.lr_finder"
-
-_BATCH_SIZE = "pytorch.tuner.batch_size_scaling"
-
 _STAGES = ("train", "val", "test", "predict")
 
 _LOOP_FLAGS = (
@@ -257,8 +253,8 @@ PATCH = Patch(
     changes_results=Effect("numbers", "weights and settings of a script that continues after a failed search"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
-        Target(f"{_LR_FINDER}:_lr_find", _clean_up_lr_find),
-        Target(f"{_BATCH_SIZE}:_scale_batch_size", _clean_up_scale_batch_size),
+        Target("pytorch.tuner.lr_finder:_lr_find", _clean_up_lr_find),
+        Target("pytorch.tuner.batch_size_scaling:_scale_batch_size", _clean_up_scale_batch_size),
         Target("pytorch.tuner.tuning:Tuner.lr_find", _remove_finder),
         Target("pytorch.tuner.tuning:Tuner.scale_batch_size", _remove_finder),
         Target(

@@ -11,10 +11,6 @@ from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.finders._own_checkpoint import finder_above
 
-_LR_FINDER = "pytorch.tuner.lr_finder"
-
-_BATCH_SIZE = "pytorch.tuner.batch_size_scaling"
-
 
 def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     prefixes = (".lr_find_", ".scale_batch_size_")
@@ -51,7 +47,7 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.0.0,<2.4.0", ">=2.6.0,<=2.6.6"),
     targets=(Target("fabric.utilities.cloud_io:_load", _load),),
-    witnesses=(f"{_LR_FINDER}:_lr_find", f"{_BATCH_SIZE}:_scale_batch_size"),
+    witnesses=("pytorch.tuner.lr_finder:_lr_find", "pytorch.tuner.batch_size_scaling:_scale_batch_size"),
     upstream=Upstream(
         pull_requests=(21758,),
         commit="fe6b1cc4e8",

@@ -9,8 +9,6 @@ from typing import Any, Callable
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.hyperparameters._ignored import names_in
 
-_SAVE = "pytorch.utilities.parsing:save_hyperparameters"
-
 
 def _of_dataclass(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def save_hyperparameters(obj: Any, *args: Any, ignore: Any = None, frame: Any = None, **kwargs: Any) -> None:
@@ -36,7 +34,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.5.3",),
-    targets=(Target(_SAVE, _of_dataclass),),
+    targets=(Target("pytorch.utilities.parsing:save_hyperparameters", _of_dataclass),),
     upstream=Upstream(
         pull_requests=(21051,),
         fixed_in="2.5.3",

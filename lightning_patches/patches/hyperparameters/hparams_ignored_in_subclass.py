@@ -8,8 +8,6 @@ from typing import Any, Callable
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.hyperparameters._ignored import names_in
 
-_SAVE = "pytorch.utilities.parsing:save_hyperparameters"
-
 
 def _of_base_class(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def save_hyperparameters(obj: Any, *args: Any, ignore: Any = None, frame: Any = None, **kwargs: Any) -> None:
@@ -36,7 +34,7 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("files", "the hyperparameters that are saved"),
     affected=(">=2.0.0,<2.6.1",),
-    targets=(Target(_SAVE, _of_base_class),),
+    targets=(Target("pytorch.utilities.parsing:save_hyperparameters", _of_base_class),),
     upstream=Upstream(
         pull_requests=(21490,),
         commit="14a3902aaf",

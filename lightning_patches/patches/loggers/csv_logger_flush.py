@@ -6,8 +6,6 @@ from typing import Any, Callable, Optional
 
 from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_MODULE = "fabric.loggers.csv_logs"
-
 
 def _flush_without_step(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def log_metrics(self: Any, metrics: Any, step: Optional[int] = None) -> None:
@@ -24,7 +22,7 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("files", "rows of metrics.csv that would never be written"),
     affected=(">=2.0.0,<2.0.5",),
-    targets=(Target(f"{_MODULE}:CSVLogger.log_metrics", _flush_without_step),),
+    targets=(Target("fabric.loggers.csv_logs:CSVLogger.log_metrics", _flush_without_step),),
     upstream=Upstream(
         issues=(17888,),
         pull_requests=(17942,),

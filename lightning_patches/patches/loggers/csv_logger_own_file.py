@@ -6,8 +6,6 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_MODULE = "fabric.loggers.csv_logs"
-
 
 def _without_earlier_run(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def __init__(self: Any, log_dir: str) -> None:  # noqa: N807
@@ -23,7 +21,7 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("files", "metrics.csv of an earlier run is replaced"),
     affected=(">=2.1.0,<2.2.1",),
-    targets=(Target(f"{_MODULE}:_ExperimentWriter.__init__", _without_earlier_run),),
+    targets=(Target("fabric.loggers.csv_logs:_ExperimentWriter.__init__", _without_earlier_run),),
     upstream=Upstream(
         pull_requests=(19446,),
         commit="3fbc29ba21",

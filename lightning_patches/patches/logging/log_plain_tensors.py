@@ -10,8 +10,6 @@ from typing import Any, Callable
 from lightning_patches.engine.functions import home_of, stock_of
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
-_MODULE = "pytorch.core.module"
-_RESULT = "pytorch.trainer.connectors.logger_connector.result"
 _TO_TENSOR = "_LightningModule__to_tensor"
 _REDUCTIONS = ("mean", "min", "max", "sum")
 
@@ -195,8 +193,8 @@ PATCH = Patch(
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
-        Target(f"{_MODULE}:LightningModule.log", _log),
-        Target(f"{_RESULT}:_ResultCollection.log", _log_result),
+        Target("pytorch.core.module:LightningModule.log", _log),
+        Target("pytorch.trainer.connectors.logger_connector.result:_ResultCollection.log", _log_result),
     ),
     upstream=Upstream(issues=(20388,)),
     impact=Impact(

@@ -6,8 +6,6 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
-_RESULT = "pytorch.trainer.connectors.logger_connector.result"
-
 _CONNECTOR = "pytorch.trainer.connectors.logger_connector.logger_connector:_LoggerConnector"
 
 
@@ -47,7 +45,7 @@ PATCH = Patch(
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
-        Target(f"{_RESULT}:_ResultCollection.metrics", _metrics),
+        Target("pytorch.trainer.connectors.logger_connector.result:_ResultCollection.metrics", _metrics),
         Target(f"{_CONNECTOR}.progress_bar_metrics", _progress_bar_metrics),
     ),
     upstream=Upstream(issues=(21232,)),

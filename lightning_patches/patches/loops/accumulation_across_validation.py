@@ -6,10 +6,6 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_LOOP = "pytorch.loops.evaluation_loop:_EvaluationLoop"
-
-_TESTS = "tests/tests_pytorch"
-
 
 def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_run_start(self: Any) -> None:
@@ -41,12 +37,12 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("numbers", "gradients from before a validation are kept"),
     affected=(">=2.0.0,<2.1.0",),
-    targets=(Target(f"{_LOOP}.on_run_start", _on_run_start),),
+    targets=(Target("pytorch.loops.evaluation_loop:_EvaluationLoop.on_run_start", _on_run_start),),
     upstream=Upstream(
         pull_requests=(18710,),
         commit="a26424e89e",
         fixed_in="2.1.0",
-        tests=(f"{_TESTS}/loops/test_loops.py::test_validation_during_gradient_accumulation_window",),
+        tests=("tests/tests_pytorch/loops/test_loops.py::test_validation_during_gradient_accumulation_window",),
     ),
     impact=Impact(
         "With accumulate_grad_batches, a validation in the middle of an accumulation discards the gradients "

@@ -7,8 +7,6 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
-
 _BEFORE = "_progress_before_evaluation"
 
 _PROGRESS = (
@@ -54,7 +52,7 @@ PATCH = Patch(
     changes_results=Effect("numbers", "the step at which evaluation metrics are logged"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
-        Target(f"{_CONNECTOR}.restore_loops", _restore_progress),
+        Target("pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_loops", _restore_progress),
         Target("pytorch.trainer.trainer:Trainer._teardown", _put_progress_back),
     ),
     upstream=Upstream(issues=(20052, 19558), pull_requests=(21714,)),

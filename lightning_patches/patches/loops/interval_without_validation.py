@@ -7,8 +7,6 @@ from typing import Any, Callable
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
-_SETUP_DATA = "pytorch.loops.fit_loop:_FitLoop.setup_data"
-
 
 def _setup_data_without_validation(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def setup_data(self: Any) -> None:
@@ -33,7 +31,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.6.4",),
-    targets=(Target(_SETUP_DATA, _setup_data_without_validation),),
+    targets=(Target("pytorch.loops.fit_loop:_FitLoop.setup_data", _setup_data_without_validation),),
     upstream=Upstream(
         pull_requests=(21560,),
         commit="9dc525c2bf",

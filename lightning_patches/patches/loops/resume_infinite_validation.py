@@ -8,8 +8,6 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 
 _LOOP = "pytorch.loops.evaluation_loop:_EvaluationLoop"
 
-_TESTS = "tests/tests_pytorch"
-
 
 def _increment_progress(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def increment_progress_to_evaluation_end(self: Any) -> None:
@@ -33,7 +31,7 @@ PATCH = Patch(
         pull_requests=(20624,),
         commit="1278308f48",
         fixed_in="2.5.1",
-        tests=(f"{_TESTS}/checkpointing/test_model_checkpoint.py::test_load_with_inf_data_loader",),
+        tests=("tests/tests_pytorch/checkpointing/test_model_checkpoint.py::test_load_with_inf_data_loader",),
     ),
     impact=Impact(
         "Resuming fails if the validation data is a stream: an IterableDataset without a length.",

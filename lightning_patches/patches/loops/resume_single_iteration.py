@@ -7,8 +7,6 @@ from typing import Any, Callable
 from lightning_patches import notices
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
-
 _RESUMING = "_resuming_from_checkpoint"
 """Attribute of the fit loop: True if it resumes a training, not a search."""
 
@@ -68,7 +66,7 @@ PATCH = Patch(
     affected=(">=2.1.0,<2.5.3",),
     targets=(
         Target("pytorch.loops.loop:_Loop.load_state_dict", _load_state_dict),
-        Target(f"{_EPOCH_LOOP}.on_run_start", _on_run_start),
+        Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_run_start", _on_run_start),
     ),
     upstream=Upstream(
         pull_requests=(20775,),

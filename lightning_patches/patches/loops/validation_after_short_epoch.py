@@ -8,8 +8,6 @@ from typing import Any, Callable
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
-
 
 def _advance_to_the_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def advance(self: Any, data_fetcher: Any) -> None:
@@ -74,7 +72,7 @@ PATCH = Patch(
         "after a short epoch there is a validation and a step of the schedulers, and a checkpoint has is_last_batch",
     ),
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(Target(f"{_EPOCH_LOOP}.advance", _advance_to_the_end),),
+    targets=(Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.advance", _advance_to_the_end),),
     upstream=Upstream(issues=(19624, 10290), pull_requests=(21552,)),
     impact=Impact(
         "If an IterableDataset yields fewer batches than its __len__ says, the validation at the end of the epoch is "

@@ -8,8 +8,6 @@ from typing import Any, Callable
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
-
 _LEFT_OUT: dict[str, Callable[..., Any]] = {
     "_should_check_val_fx": lambda *_: False,
     # Here on_advance_end only updates ReduceLROnPlateau, whose metric was lost with the first process.
@@ -68,7 +66,7 @@ PATCH = Patch(
     changes_results=Effect("numbers", "a resumed run has one validation less, and draws other random numbers after it"),
     affected=(">=2.0.0,<2.5.0",),
     targets=(
-        Target(f"{_EPOCH_LOOP}.on_advance_end", _on_advance_end),
+        Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_advance_end", _on_advance_end),
         Target("pytorch.callbacks.early_stopping:EarlyStopping.on_train_epoch_end", _on_train_epoch_end),
     ),
     upstream=Upstream(

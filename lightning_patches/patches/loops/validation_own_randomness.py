@@ -7,8 +7,6 @@ from typing import Any, Callable
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
-
 
 def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_advance_end(self: Any, *args: Any) -> None:
@@ -34,7 +32,7 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("numbers", "random values in training, which validation no longer affects"),
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(Target(f"{_EPOCH_LOOP}.on_advance_end", _on_advance_end),),
+    targets=(Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_advance_end", _on_advance_end),),
     upstream=Upstream(issues=(16827,)),
     impact=Impact(
         "Each validation, through its loader alone, takes random numbers that training would have taken: with the "

@@ -8,8 +8,6 @@ from typing import Any, Callable
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
-_VALIDATOR = "pytorch.trainer.configuration_validator"
-
 
 def _verify(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def __verify_manual_optimization_support(trainer: Any, model: Any) -> None:
@@ -50,7 +48,7 @@ PATCH = Patch(
     group="compat",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
-        Target(f"{_VALIDATOR}:__verify_manual_optimization_support", _verify),
+        Target("pytorch.trainer.configuration_validator:__verify_manual_optimization_support", _verify),
         Target("pytorch.plugins.precision.precision_plugin:PrecisionPlugin._clip_gradients", _clip, before="2.1.1"),
         Target("pytorch.plugins.precision.precision:Precision._clip_gradients", _clip, since="2.1.1"),
     ),

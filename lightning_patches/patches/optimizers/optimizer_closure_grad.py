@@ -7,8 +7,6 @@ from typing import Any, Callable
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
-_MODULE = "pytorch.loops.optimization.automatic"
-
 
 def _closure(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def closure(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -31,7 +29,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.0.7",),
-    targets=(Target(f"{_MODULE}:Closure.closure", _closure),),
+    targets=(Target("pytorch.loops.optimization.automatic:Closure.closure", _closure),),
     upstream=Upstream(pull_requests=(18268,), fixed_in="2.0.7"),
     impact=Impact(
         "An optimizer whose step() runs under torch.no_grad() and does not enable gradients for its closure ends the "

@@ -6,8 +6,6 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
-
 
 def _advance(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def advance(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -30,7 +28,7 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("numbers", "the learning rate after an epoch that was skipped"),
     affected=(">=2.0.0,<2.6.0",),
-    targets=(Target(f"{_EPOCH_LOOP}.advance", _advance),),
+    targets=(Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.advance", _advance),),
     upstream=Upstream(
         issues=(21296,),
         pull_requests=(21307,),

@@ -6,8 +6,6 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
-_AMP = "pytorch.plugins.precision.amp"
-
 
 def _optimizer_step(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def optimizer_step(self: Any, optimizer: Any, model: Any, closure: Callable[[], Any], **kwargs: Any) -> Any:
@@ -28,7 +26,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.0.7",),
-    targets=(Target(f"{_AMP}:MixedPrecisionPlugin.optimizer_step", _optimizer_step),),
+    targets=(Target("pytorch.plugins.precision.amp:MixedPrecisionPlugin.optimizer_step", _optimizer_step),),
     upstream=Upstream(
         issues=(17407, 15688, 9352),
         pull_requests=(18267,),

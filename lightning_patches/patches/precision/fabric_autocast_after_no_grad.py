@@ -5,15 +5,12 @@ from __future__ import annotations
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.precision._autocast_cache import forward_context, keeps_casts_without_grad
 
-_FABRIC = "fabric.plugins.precision.amp"
-
-
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "layers that first run under no_grad get gradients"),
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(Target(f"{_FABRIC}:MixedPrecision.forward_context", forward_context),),
+    targets=(Target("fabric.plugins.precision.amp:MixedPrecision.forward_context", forward_context),),
     upstream=Upstream(issues=(20644,), pull_requests=(20921,)),
     impact=Impact(
         "With Fabric(precision='16-mixed') or 'bf16-mixed', layers that a model's forward() or a fabric.autocast() "

@@ -18,9 +18,6 @@ def _module_init_context(original: Callable[..., Any], namespace: str) -> Callab
     return module_init_context
 
 
-_TESTS = "tests/tests_fabric/plugins/precision/test_fsdp.py"
-
-
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
@@ -34,7 +31,7 @@ PATCH = Patch(
         pull_requests=(21586,),
         commit="6c92678453",
         fixed_in="2.6.4",
-        tests=(f"{_TESTS}::test_module_init_context",),
+        tests=("tests/tests_fabric/plugins/precision/test_fsdp.py::test_module_init_context",),
     ),
     impact=Impact(
         "Under FSDP with precision 16-mixed or bf16-mixed, a model created in configure_model() or "
