@@ -3,6 +3,7 @@
     scripts/benchmark startup                  # exit status 1 if something is over its budget
     scripts/benchmark startup --rounds 400 --imports 40
     scripts/benchmark startup --rounds 0 --imports 20 --releases 2.6.4 --depths 0 4
+    scripts/benchmark startup --rounds 0 --imports 0 --workers 13       # the first batch of spawned workers
 
 Measures whole processes in pairs, in an environment with the package installed and compiled. For a start the table has
 the median difference of a pair, for an import the median ratio, with 95 % intervals as "from" and "to". CPU time is
@@ -38,14 +39,32 @@ ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {"asleep": 0.3, "armed": 2.0}
 """In milliseconds, on a machine where a bare Python starts in BARE milliseconds; scaled to the one at hand."""
 BARE = 8.9
-IMPORT_BUDGETS = {"patched": 1.03, "patched by run": 1.03, "LIGHTNING_PATCHES=0": 1.01}
+WITHOUT_DYNAMO = "import-without-dynamo"
+IMPORT_BUDGETS = {"patched": 1.03, "patched by run": 1.03, WITHOUT_DYNAMO: 0.60, "LIGHTNING_PATCHES=0": 1.01}
 """Times Lightning's import."""
+WORKERS_BUDGET = 0.70
+"""Times the CPU time of stock from the start to the first batch of spawned workers, with import-without-dynamo."""
+WORKERS = """
+{patches}
+import lightning.pytorch as pl
+import torch
+
+class Model(pl.LightningModule):
+    def predict_step(self, batch, batch_idx):
+        return batch
+
+if __name__ == "__main__":
+    loader = torch.utils.data.DataLoader(range(8), num_workers=4, multiprocessing_context="spawn")
+    names = ("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary")
+    trainer = pl.Trainer(accelerator="cpu", limit_predict_batches=1, **dict.fromkeys(names, False))
+    trainer.predict(Model(), loader)
+"""
 IMPORT = """
 def below(depth):
     if depth:
         below(depth - 1)
     else:
-        import lightning.pytorch
+        import {module}
 below({depth})
 """
 
@@ -62,7 +81,10 @@ class Cost:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=200, help="starts of each kind (default: %(default)s)")
     parser.add_argument("--imports", type=int, default=15, help="imports of each kind (default: %(default)s)")
-    parser.add_argument("--releases", nargs="+", default=("2.2.5", "2.6.6"), help="of Lightning (default: %(default)s)")
+    parser.add_argument(
+        "--releases", nargs="+", default=("2.2.5", "2.3.3", "2.6.6"), help="of Lightning (default: %(default)s)"
+    )
+    parser.add_argument("--workers", type=int, default=5, help="programs with spawned workers (default: %(default)s)")
     parser.add_argument("--depths", nargs="+", type=int, default=(0,), help="calls below the import (default: 0)")
 
 
@@ -82,7 +104,7 @@ def run(args: argparse.Namespace) -> Rows:
         for release in args.releases if args.imports else ():
             for depth in args.depths:
                 rows += imports(plain, release, depth, args.imports)
-        return rows
+        return rows + (spawned_workers(plain, args.releases[-1], args.workers) if args.workers else [])
 
 
 def row(what: str, wall: float, cpu: float, of: float, budget: float) -> dict[str, Any]:
@@ -152,8 +174,10 @@ def starts(plain: Path, enabled: Path, rounds: int) -> Rows:
 
 
 def imports(environment: Path, release: str, depth: int, count: int) -> Rows:
-    unpacked = str(_releases.unpacked("lightning", release))
-    python, code = str(environment / "bin" / "python"), IMPORT.format(depth=depth)
+    is_old = release.startswith("1.")  # `lightning` 1.9 also imports the App
+    unpacked = str(_releases.unpacked("pytorch-lightning" if is_old else "lightning", release))
+    module = "pytorch_lightning" if is_old else "lightning.pytorch"
+    python, code = str(environment / "bin" / "python"), IMPORT.format(depth=depth, module=module)
     path = {"PYTHONPATH": unpacked, "PYTHONWARNINGS": "ignore"}
     run = variables_of_run(environment)
     run["PYTHONPATH"] += os.pathsep + unpacked
@@ -163,11 +187,34 @@ def imports(environment: Path, release: str, depth: int, count: int) -> Rows:
         "patched by run": (code, {**path, **run}),
         "LIGHTNING_PATCHES=0": (f"import lightning_patches\n{code}", {**path, "LIGHTNING_PATCHES": "0"}),
     }
+    if tuple(map(int, release.split("."))) >= (2, 3):
+        toggle = {**path, "LIGHTNING_PATCHES": f"default,{WITHOUT_DYNAMO}"}
+        kinds[WITHOUT_DYNAMO] = (f"import lightning_patches\n{code}", toggle)
+    commands = {kind: ([python, "-c", program], variables(**more)) for kind, (program, more) in kinds.items()}
+    return ratios(f"import {module} {release}", f", depth {depth}", commands, count, IMPORT_BUDGETS)
+
+
+def spawned_workers(environment: Path, release: str, count: int) -> Rows:
+    """Measure programs that end after the first batch of a loader with four spawned workers."""
+    python, path = str(environment / "bin" / "python"), str(_releases.unpacked("lightning", release))
+    given = variables(PYTHONPATH=path, PYTHONWARNINGS="ignore", LIGHTNING_PATCHES=f"default,{WITHOUT_DYNAMO}")
+    commands = {}
+    for kind, patches in {"stock": "", WITHOUT_DYNAMO: "import lightning_patches"}.items():
+        program = environment / f"workers_{'patched' if patches else 'stock'}.py"
+        program.write_text(WORKERS.format(patches=patches))
+        commands[kind] = ([python, str(program)], given)
+    return ratios(f"first batch of 4 workers {release}", "", commands, count, {WITHOUT_DYNAMO: WORKERS_BUDGET})
+
+
+def ratios(
+    what: str, how: str, commands: dict[str, tuple[list[str], dict[str, str]]], count: int, budgets: dict[str, float]
+) -> Rows:
+    """Run commands in turn, and return a row for each with the ratio of its CPU time to that of ``stock``."""
+    kinds = list(commands)
     costs: dict[str, list[Cost]] = {kind: [] for kind in kinds}
     for number in range(-1, count):  # the first round fills the caches
         for kind in kinds if number % 2 else reversed(kinds):
-            program, more = kinds[kind]
-            cost = measure([python, "-c", program], variables(**more))
+            cost = measure(*commands[kind])
             if number >= 0:
                 costs[kind].append(cost)
     rows: Rows = []
@@ -175,12 +222,12 @@ def imports(environment: Path, release: str, depth: int, count: int) -> Rows:
         found = median([cost.cpu / stock.cpu for cost, stock in zip(measured, costs["stock"])])
         rows.append(
             {
-                "what": f"import lightning.pytorch {release}, {kind}, depth {depth}, {count} pairs",
+                "what": f"{what}, {kind}{how}, {count} pairs",
                 "CPU ms": statistics.median(cost.cpu for cost in measured),
                 **{f"ratio{name}": value for name, value in found.items()},
                 "page faults": int(statistics.median(cost.faults for cost in measured)),
-                "budget": IMPORT_BUDGETS.get(kind, ""),
-                **({"over": True} if found[""] > IMPORT_BUDGETS.get(kind, math.inf) else {}),
+                "budget": budgets.get(kind, ""),
+                **({"over": True} if found[""] > budgets.get(kind, math.inf) else {}),
             }
         )
     return rows
