@@ -212,8 +212,7 @@ def _write(
     _output.write()
     rows = [("lightning-patches", lightning_patches.__version__, _parent(os.path.dirname(lightning_patches.__file__)))]
     rows.append(("Python", _python_version(), sys.executable))
-    for one in installed:
-        rows.append((one.distribution, one.version, ", ".join(_roots(one)) or "metadata only"))
+    rows += [(one.distribution, one.version, ", ".join(_roots(one)) or "metadata only") for one in installed]
     widths = [max(len(row[column]) for row in rows) for column in range(2)]
     for name, version, path in rows:
         _output.write(_output.printable(f"{name:{widths[0]}}  {version:{widths[1]}}  {path}"))

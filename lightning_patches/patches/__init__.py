@@ -30,9 +30,8 @@ def all_patches() -> tuple[Patch, ...]:
         if not subject.ispkg:
             continue
         package = importlib.import_module(f"{__name__}.{subject.name}")
-        for file in pkgutil.iter_modules(package.__path__):
-            if not file.name.startswith("_"):
-                found.append(importlib.import_module(f"{package.__name__}.{file.name}").PATCH)
+        files = [file.name for file in pkgutil.iter_modules(package.__path__) if not file.name.startswith("_")]
+        found += [importlib.import_module(f"{package.__name__}.{name}").PATCH for name in files]
     return layered(found)
 
 

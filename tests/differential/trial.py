@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 TESTS = HERE.parent
 CHILD = HERE / "child.py"
 SCRIPTS: tuple[str, ...] = ()
-"""Scripts that print what they saw, as JSON or in words: ``"compiled/programs.py gan.module"``, from ``tests`` on."""
+"""Scripts that print what they saw, as JSON or in words: path from ``tests`` on, and arguments."""
 LIMIT = 90.0
 """Seconds after which a process is taken for one that hangs."""
 AT = range(60)

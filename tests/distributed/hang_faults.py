@@ -4,7 +4,7 @@
     python -m tests.distributed.hang_faults sleep killed    # these faults
 
 Prints a line of JSON for each fault. The exit status is 1 if a report differs from that of a perfect tool.
-``upstream/HANG_FAULTS.md`` has the results of a release.
+``upstream/HANG_FAULTS.md`` describes the reports by kind of fault.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ class TestArguments:
         [{"every_n_steps": 0}, {"every_n_steps": True}, {"action": "stop"}, {"gradients": False, "parameters": False}],
     )
     def test_invalid_arguments_are_refused(self, options: dict[str, Any]) -> None:
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError):  # noqa: PT011
             GradientSyncCheck(**options)
 
     def test_check_does_nothing_without_lightning_or_ranks(self) -> None:

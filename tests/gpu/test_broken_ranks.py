@@ -1,9 +1,9 @@
-"""The programs of ``tests/broken_ranks`` over NCCL: two ranks need two GPUs."""
+"""The programs of ``tests/differential/programs/broken_ranks.py`` over NCCL: two ranks need two GPUs."""
 
 import pytest
 import torch
 
-from tests.broken_ranks.test_broken_ranks import assert_ends_as_on_stock
+from tests.differential.test_broken_ranks import assert_ends_as_on_stock
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="two ranks over NCCL need two GPUs")

@@ -34,7 +34,7 @@ def refused(function, text, kind=RuntimeError):
     try:
         function()
     except kind as error:
-        assert str(error) == text, f"expected {text!r}, got {str(error)!r}"
+        assert str(error) == text, f"expected {text!r}, got {str(error)!r}"  # noqa: PT017
     else:
         raise AssertionError(f"nothing was raised, expected: {text}")
 

@@ -831,7 +831,7 @@ class TestUsage:
         for name in cli.commands():
             assert re.search(rf"^ +{name}\b", done.stdout, re.M), name
 
-    @pytest.mark.parametrize("name", ("", *cli.commands()))
+    @pytest.mark.parametrize("name", ["", *cli.commands()])
     def test_help_fits_a_terminal(self, name):
         text = call(*filter(None, [name]), "--help", env=environment(COLUMNS="80")).stdout
         assert max(map(len, text.splitlines())) <= 80

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from types import ModuleType
 
@@ -30,15 +29,6 @@ def without(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
 
 def test_every_fix_has_a_true_verdict(script: ModuleType) -> None:
     assert script.problems() == []
-
-
-def test_pull_requests_without_a_fix_are_listed_once() -> None:
-    text = (ROOT / "upstream" / "no_fixes.txt").read_text()
-    numbers = [int(number) for number in re.findall(r"\b\d{4,}\b", text)]
-    assert len(numbers) == len(set(numbers)) > 250
-    decided = {number for fix in coverage.fixes() for number in fix.numbers}
-    decided |= {number for patch in all_patches() for number in patch.numbers}
-    assert not decided & set(numbers)
 
 
 def test_fix_without_a_verdict_is_reported(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -447,8 +447,7 @@ def test_concurrent_import_of_a_dependency_works(tmp_path: Path, way: str, modul
     "options", [["-m", "lightning_patches"], ["-mlightning_patches"], ["-Bm", "lightning_patches"]]
 )
 def test_own_command_is_recognized_in_every_form(options: list[str]) -> None:
-    """The command must report an invalid LIGHTNING_PATCHES, not end because of it. tests/pythons runs this on the other
-    Pythons."""
+    """The command must report an invalid LIGHTNING_PATCHES, not end because of it."""
     done = subprocess.run(
         [sys.executable, *options, "list"],
         env={**os.environ, "LIGHTNING_PATCHES": "nonsense", "PYTHONPATH": str(ROOT)},

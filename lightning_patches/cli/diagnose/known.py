@@ -144,8 +144,7 @@ def all_known() -> tuple[Known, ...]:
     """Return all texts that point to a record."""
     found = []
     for record in records():
-        for symptom in symptoms(record):
-            found.append(Known(record, symptom, pieces(symptom), places(record), True))
+        found += [Known(record, symptom, pieces(symptom), places(record), True) for symptom in symptoms(record)]
     plain = []
     texts = [(one, " ... ".join(one.pieces)) for one in found]
     for one, text in texts:

@@ -38,6 +38,7 @@ def _run_early_stopping_check(original: Callable[..., None], namespace: str) -> 
             vars(self).update(pending.pop(id(self)))
             if not pending and not _others_may_stop(trainer, namespace):
                 trainer.should_stop = False
+        return None
 
     return _run_early_stopping_check
 

@@ -145,6 +145,7 @@ def _notify(original: Callable[..., None], namespace: str) -> Callable[..., None
             launcher.kill(signum)
         if request is None or not request.receive():
             self.received_sigterm = True  # a standalone evaluation checks it before each batch
+        return None
 
     return _sigterm_notifier_fn
 

@@ -101,8 +101,8 @@ if __name__ == "__main__":
         lightning_patches.trust_instantiator("_named_in_file.build")
         loaded.append(load(Model, saved(Model, _instantiator="_named_in_file.build")))
     else:
-        for path in ("__main__.Deeper", "__main__.Deeper.Nested", "__main__.Nested", "package.Lazy"):
-            loaded.append(load(Model, saved(Model, _instantiator=CLI_FUNCTION, _class_path=path)))
+        paths = ("__main__.Deeper", "__main__.Deeper.Nested", "__main__.Nested", "package.Lazy")
+        loaded += [load(Model, saved(Model, _instantiator=CLI_FUNCTION, _class_path=path)) for path in paths]
         loaded.append(load(Model, saved(Model, _instantiator=CLI_FUNCTION)))
     named = sys.modules.get("_named_in_file")
     scenario.observe(loaded=loaded, imported=named is not None, called=getattr(named, "calls", []))

@@ -55,6 +55,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
                 optimizer.step()
         if BY_HAND:
             SCALER.update()
+        return None
 
     def on_train_batch_end(self, *_):
         STEPS.append([float(f"{layer.weight.sum().item():.5g}") for layer in (self.layer, self.other)])

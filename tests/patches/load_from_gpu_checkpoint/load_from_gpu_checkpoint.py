@@ -27,7 +27,7 @@ if __name__ == "__main__":
     trainer = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0)
     trainer.fit(model, data)
     location = "cpu" if scenario.CASE in ("cpu", "wrapped") else "cuda:1"
-    with mock.patch("torch.serialization.location_tag", lambda storage: location):
+    with mock.patch("torch.serialization.location_tag", return_value=location):
         trainer.save_checkpoint(path)
     if scenario.CASE == "wrapped":
         load = torch.load

@@ -31,6 +31,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
         self.manual_backward(loss["loss"])
         self.optimizers().step()
         self.lr_schedulers().step()
+        return None
 
     def configure_optimizers(self):
         optimizer = torch.optim.SGD(self.parameters(), lr=1.0)

@@ -30,7 +30,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize(
-    "case, launcher",
+    ("case", "launcher"),
     [
         ("srun", "SLURMEnvironment"),
         ("per-node", "LightningEnvironment"),

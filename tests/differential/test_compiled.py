@@ -14,7 +14,7 @@ import torch
 from tests.support import variants
 from tests.support.variants import Variant
 
-PROGRAMS = Path(__file__).with_name("programs.py")
+PROGRAMS = Path(__file__).with_name("programs") / "compiled.py"
 
 pytestmark = [
     pytest.mark.skipif(torch.__version__ < "2.12", reason="older ones compile and interrupt other code"),

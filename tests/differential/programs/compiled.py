@@ -1,6 +1,6 @@
 """Programs in which torch.compile meets Lightning: each way to train, compiled in each way.
 
-``python programs.py Gan.module`` prints exit status, weights and graph breaks as a line of JSON. Without a name, all
+``python compiled.py Gan.module`` prints exit status, weights and graph breaks as a line of JSON. Without a name, all
 programs run, each in a new process. To add one, write a class and list it in ``TRAINED``, or a function and list it in
 ``FABRIC``. For another way to compile, add a function to ``FORMS``.
 

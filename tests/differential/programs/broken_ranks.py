@@ -1,4 +1,4 @@
-"""Programs that are broken on several ranks: ``python programs.py CASE``, where ``BROKEN_SHIM=1`` imports the shim.
+"""Programs that are broken on several ranks: ``python broken_ranks.py CASE``, where ``BROKEN_SHIM=1`` imports the shim.
 
 A case is a fault and words with dashes between, as ``stops-logged``. Two ranks train together until rank 1 does what
 rank 0 does not, in its fourth batch. ``BROKEN_BACKEND=nccl`` takes two GPUs.

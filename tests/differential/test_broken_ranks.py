@@ -19,7 +19,7 @@ from tests.support import groups
 from tests.support.variants import Variant, environment_of
 
 pytestmark = pytest.mark.distributed
-PROGRAMS = Path(__file__).with_name("programs.py")
+PROGRAMS = Path(__file__).with_name("programs") / "broken_ranks.py"
 START, LIMIT, LATER = 120, 30, 15
 """Seconds: maximum until the fault, from the fault until ranks count as hanging, and allowed delay after stock."""
 ERROR = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)\b)(?:.* terminated with (.*))?", re.MULTILINE)
