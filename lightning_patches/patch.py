@@ -7,6 +7,7 @@ annotations are not postponed, since ``typing`` would compile each of them from 
 import importlib
 from typing import Any, Callable, FrozenSet, Literal, NamedTuple, Optional, Set, Tuple
 
+_OLD = (">=1.5.", ">=1.6.", ">=1.7.")
 Group = Literal["correctness", "crash", "hang", "security", "compat", "performance"]
 GROUPS: Tuple[Group, ...] = ("correctness", "crash", "hang", "security", "compat", "performance")
 
@@ -168,7 +169,7 @@ class Patch(NamedTuple):
         title: one line that says what the patch does.
         group: the kind of bug.
         affected: version ranges of Lightning with the bug, as specifiers (``">=2.1.0,<2.4.0"``); one of them must
-            match. A range of 1.5 to 1.9 is separate (``">=1.5.0,<2.0.0"``): the patch makes these run with current
+            match. A range of 1.5 to 1.7 is separate (``">=1.5.0,<1.8.0"``): the patch makes these run with current
             packages, and has no diffs for them.
         targets: the replaced attributes: all are replaced or none.
         upstream: issue, official fix, first fixed release.
@@ -251,12 +252,14 @@ class Patch(NamedTuple):
         return not self.opt_in
 
     @property
-    def affected_1x(self) -> Tuple[str, ...]:
-        return tuple(one for one in self.affected if one.startswith(">=1."))
+    def affected_old(self) -> Tuple[str, ...]:
+        """The ranges of 1.5 to 1.7."""
+        return tuple(one for one in self.affected if one.startswith(_OLD))
 
     @property
-    def affected_2x(self) -> Tuple[str, ...]:
-        return tuple(one for one in self.affected if not one.startswith(">=1."))
+    def affected_known(self) -> Tuple[str, ...]:
+        """The ranges of 1.8 and later, which have boundaries and diffs."""
+        return tuple(one for one in self.affected if not one.startswith(_OLD))
 
     @property
     def for_import(self) -> bool:

@@ -37,10 +37,8 @@ def text(afresh: bool = False) -> str:
         before: dict[str, str] = {}
         for version in releases[releases.index(first) :]:
             bounds = known.get(distribution, {}).get(version)
-            if (distribution, version) in locked and (afresh or bounds is None):
-                bounds = read(_releases.wheel(distribution, version))
-            elif bounds is None:
-                bounds = download(distribution, version)
+            if bounds is None or (afresh and (distribution, version) in locked):
+                bounds = of_release(distribution, version)
             changes = [f"{name}{spec}" for name, spec in sorted(bounds.items()) if before.get(name) != spec]
             changes += [f"-{name}" for name in sorted(before) if name not in bounds]
             lines.append(" ".join([f"{distribution}=={version}", *changes]))
@@ -48,12 +46,15 @@ def text(afresh: bool = False) -> str:
     return HEAD + "\n".join(lines) + "\n"
 
 
-def download(distribution: str, version: str) -> dict[str, str]:
-    """The bounds of a release that is not locked. ``yanked`` is among them if it is yanked."""
-    with tempfile.TemporaryDirectory() as directory:
-        _releases.download(distribution, version, Path(directory))
-        (wheel,) = Path(directory).glob("*.whl")
-        bounds = read(wheel)
+def of_release(distribution: str, version: str) -> dict[str, str]:
+    """The bounds of a release. ``yanked`` is among them if it is yanked."""
+    if (distribution, version) in {(release.distribution, release.version) for release in _releases.locked()}:
+        bounds = read(_releases.wheel(distribution, version))
+    else:
+        with tempfile.TemporaryDirectory() as directory:
+            _releases.download(distribution, version, Path(directory))
+            (wheel,) = Path(directory).glob("*.whl")
+            bounds = read(wheel)
     return {**bounds, "yanked": ""} if version not in _releases.on_the_index(distribution) else bounds
 
 

@@ -54,7 +54,7 @@ def changelog_fixes(repository: Path) -> str:
         for path in CHANGELOGS:
             for release, number in _fixed(git("show", f"{reference}:{path}")):
                 found.setdefault(release, set()).add(number)
-    first = coverage.order("2.0.0")
+    first = coverage.order("1.8.0")
     old = {number for release in found if coverage.order(release) <= first for number in found[release]}
     lines = [
         f"{release}: {' '.join(sorted(found[release] - old, key=int))}"
@@ -124,7 +124,7 @@ def page() -> str:
     summaries = {patch.name: patch.impact.summary for patch in catalogue.all_patches()}
     counts = Counter(fix.verdict for fix in coverage.fixes())
     lines = [
-        "# Every fix of upstream's since 2.0.0, and what became of it here",
+        "# Every fix of upstream's since 1.8.0, and what became of it here",
         "",
         f'{len(coverage.fixes())} fixes: those under "Fixed" in the two changelogs, and those found elsewhere in them '
         "and in the history. The release is the first one with the fix. Made from the patches' records and "

@@ -33,22 +33,22 @@ def build(afresh: bool) -> dict:
     """
     patches = catalogue.all_patches()
     locations = sorted({location for patch in patches for location in patch.locations})
-    older = {location for patch in patches if patch.affected_1x for location in patch.locations}
+    older = {location for patch in patches if patch.affected_old for location in patch.locations}
     modules = sorted({location.partition(":")[0] for location in locations})
-    releases, releases_1x = _releases.versions("lightning"), _releases.older_versions()
+    releases, older_releases = _releases.versions("lightning"), _releases.older_versions()
     assert releases == _releases.versions("pytorch-lightning"), "the two distributions differ in their releases"
     known = runpy.run_path(str(DATA))["DATA"] if DATA.exists() and not afresh else {}
-    if (known.get("releases"), known.get("releases_1x")) != (releases, releases_1x):
+    if (known.get("releases"), known.get("older_releases")) != (releases, older_releases):
         known = {"files": {}, "functions": {}}
 
     def is_known(location: str) -> bool:
         row = known["functions"].get(location)
-        return bool(row) and _has_1x(row, len(releases)) is (location in older)
+        return bool(row) and _has_older(row, len(releases)) is (location in older)
 
     unknown = {location.partition(":")[0] for location in locations if not is_known(location)}
-    with_1x = {location.partition(":")[0] for location in older}
+    with_older = {location.partition(":")[0] for location in older}
     for module, row in known["files"].get("pytorch_lightning", {}).items():
-        if _has_1x(row, len(releases)) is not (module in with_1x):
+        if _has_older(row, len(releases)) is not (module in with_older):
             unknown.add(module)
     read = _read([module for module in modules if module in unknown], locations, older)
     files = {
@@ -64,7 +64,7 @@ def build(afresh: bool) -> dict:
     }
     return {
         "releases": releases,
-        "releases_1x": releases_1x,
+        "older_releases": older_releases,
         "files": files,
         "functions": functions,
     }
@@ -72,13 +72,13 @@ def build(afresh: bool) -> dict:
 
 def _read(modules: list[str], locations: list[str], older: set[str]) -> tuple[dict, dict]:
     """Return digests of modules by namespace and module, and of functions, in all releases."""
-    releases, releases_1x = _releases.versions("lightning"), _releases.older_versions()
+    releases, older_releases = _releases.versions("lightning"), _releases.older_versions()
     files: dict = {namespace: {module: {} for module in modules} for namespace in distributions.PARTS}
     functions: dict = {location: {} for location in locations if location.partition(":")[0] in modules}
     digests: dict = {}  # many releases ship the same file: parse each once
-    for index, version in enumerate([*releases, *releases_1x] if modules else []):
+    for index, version in enumerate([*releases, *older_releases] if modules else []):
         for distribution, namespace in _releases.NAMESPACES.items():
-            if version in releases_1x and distribution != "pytorch-lightning":
+            if version in older_releases and distribution != "pytorch-lightning":
                 continue
             with zipfile.ZipFile(_releases.wheel(distribution, version)) as archive:
                 names = set(archive.namelist())
@@ -86,7 +86,7 @@ def _read(modules: list[str], locations: list[str], older: set[str]) -> tuple[di
                     if module.partition(".")[0] not in distributions.PARTS[namespace]:
                         continue
                     here = [location for location in functions if location.partition(":")[0] == module]
-                    if version in releases_1x:
+                    if version in older_releases:
                         here = [location for location in here if location in older]
                     if not here:
                         continue
@@ -101,7 +101,7 @@ def _read(modules: list[str], locations: list[str], older: set[str]) -> tuple[di
                             digests[key] = fingerprints.function_digest(content.decode(), location.partition(":")[2])
                         functions[location].setdefault(digests[key] or fingerprints.ABSENT, set()).add(index)
         if sys.stderr.isatty():
-            count = len(releases) + len(releases_1x)
+            count = len(releases) + len(older_releases)
             end = "\n" if index + 1 == count else ""
             print(f"\r{index + 1}/{count} {version}   ", end=end, file=sys.stderr, flush=True)
     rows = {n: {m: _row(table) for m, table in of.items()} for n, of in files.items()}
@@ -122,7 +122,7 @@ def _row(table: dict) -> str:
     return ", ".join(row)
 
 
-def _has_1x(row: str, first: int) -> bool:
+def _has_older(row: str, first: int) -> bool:
     return any(int(last) >= first for last in re.findall(r"-(\d+)", row))
 
 
@@ -133,7 +133,7 @@ def text(afresh: bool = False) -> str:
     return (
         f"{HEAD}"
         f"    'releases': {data['releases']!r},\n"
-        f"    'releases_1x': {data['releases_1x']!r},\n"
+        f"    'older_releases': {data['older_releases']!r},\n"
         f"    'files': {{\n{files}    }},\n"
         f"    'functions': {_rows(data['functions'], 8)},\n"
         "}\n"

@@ -22,6 +22,14 @@ LOCK = ROOT / "lightning_patches" / "fork" / "releases.lock"
 DISTRIBUTIONS = ("lightning", "pytorch-lightning")
 QUIET = ("-qq", "--disable-pip-version-check")
 """pip prints errors only."""
+PACKAGES_OF_1X = (
+    "tensorboard==2.21.0",
+    "tensorboardX==2.6.4",
+    "pyDeprecate==0.3.2",
+    "absl-py==2.5.1",
+    "protobuf==7.36.2",
+)
+OLDER = ("1.5.", "1.6.", "1.7.")
 NAMESPACES = {"lightning": "lightning", "pytorch-lightning": "pytorch_lightning"}
 
 
@@ -62,14 +70,14 @@ def locked() -> list[Release]:
 
 
 def versions(distribution: str = "lightning") -> list[str]:
-    """Versions 2.x of a distribution that may be downloaded, oldest first."""
+    """Versions of a distribution since 1.8 that may be downloaded, oldest first."""
     found = [r.version for r in locked() if r.distribution == distribution and not r.forbidden]
-    return [version for version in found if not version.startswith("1.")]
+    return [version for version in found if not version.startswith(OLDER)]
 
 
 def older_versions() -> list[str]:
-    """Versions 1.x of ``pytorch-lightning``, oldest first."""
-    return [r.version for r in locked() if r.version.startswith("1.")]
+    """Versions 1.5 to 1.7 of ``pytorch-lightning``, oldest first."""
+    return [r.version for r in locked() if r.version.startswith(OLDER)]
 
 
 def find(distribution: str, version: str) -> Release:
@@ -149,6 +157,11 @@ def beside(name: str, *pinned: str) -> Path:
                 subprocess.run(command, cwd=temporary, check=True)
                 made.rename(target)
     return target
+
+
+def beside_1x() -> Path:
+    """A directory to put on the path that holds the packages that Lightning 1.5 to 1.8 needs, and no later release."""
+    return beside("packages-of-1x", *PACKAGES_OF_1X)
 
 
 def unpack(wheel_path: Path, target: Path) -> None:

@@ -185,7 +185,7 @@ def _complete() -> None:
 def _parser(arguments: list[str], completing: bool = False) -> argparse.ArgumentParser:
     parser = _Parser(
         prog=PROGRAM,
-        description="Fixes for known bugs of PyTorch Lightning 2.x: what they are, and what they do here.",
+        description="Fixes for known bugs of PyTorch Lightning: what they are, and what they do here.",
         epilog=_EPILOG + _COMPLETION,
         formatter_class=_Help,
     )

@@ -18,7 +18,7 @@ from lightning_patches import system
 from lightning_patches.engine.hooks import ROOT_PACKAGES as ROOT_PACKAGES
 
 PARTS: dict[str, dict[str, str]] = {
-    "lightning": {"pytorch": "lightning.pytorch", "fabric": "lightning.fabric"},
+    "lightning": {"pytorch": "lightning.pytorch", "lite": "lightning.lite", "fabric": "lightning.fabric"},
     "pytorch_lightning": {"pytorch": "pytorch_lightning", "lite": "lightning_lite", "fabric": "lightning_fabric"},
 }
 """Namespace -> part of upstream's source tree -> its package.

@@ -1,8 +1,8 @@
 """Known source of each target in each release, to distinguish affected, fixed and unknown code.
 
-``scripts/renew`` writes the data (``_fingerprints.py``) from the wheels of all releases of 2.x and, for some patches,
-of 1.5 to 1.9. The sha256 of a file is looked up first, since hashing a file is ten times cheaper than parsing it. The
-function itself is compared only if no release ships the file.
+``scripts/renew`` writes the data (``_fingerprints.py``) from the wheels of all releases since 1.8. For some
+patches it has 1.5 to 1.7 too. The sha256 of a file is looked up first, since hashing a file is ten times cheaper than
+parsing it. The function itself is compared only if no release ships the file.
 """
 
 from __future__ import annotations
@@ -130,13 +130,13 @@ def _changing(attribute: str, text: str, steps: tuple[tuple[str, str], ...]) -> 
 
 
 def known_releases() -> tuple[str, ...]:
-    """All releases of 2.x that the data covers, oldest first."""
+    """All releases since 1.8, oldest first."""
     return tuple(_data()["releases"])
 
 
 def older_releases() -> tuple[str, ...]:
-    """The releases of ``pytorch-lightning`` 1.x that the data covers for the patches that concern them."""
-    return tuple(_data()["releases_1x"])
+    """The releases of ``pytorch-lightning`` 1.5 to 1.7, which the data covers for the patches that concern them."""
+    return tuple(_data()["older_releases"])
 
 
 @lru_cache(maxsize=None)
@@ -154,7 +154,9 @@ def function_digest(text: str, attribute: str) -> Optional[str]:
     source = function_source(text, attribute)
     if source is None:
         return None
-    neutral = source.replace("pytorch_lightning", "lightning.pytorch").replace("lightning_fabric", "lightning.fabric")
+    neutral = source.replace("pytorch_lightning", "lightning.pytorch")
+    for part in ("fabric", "lite"):
+        neutral = neutral.replace(f"lightning_{part}", f"lightning.{part}")
     return hashlib.sha256(neutral.encode()).hexdigest()[:16]
 
 
@@ -210,7 +212,7 @@ def _with_function(location: str, digest: str) -> frozenset[str]:
 
 def _releases(row: str, digest: str) -> frozenset[str]:
     data = _data()
-    releases = [*data["releases"], *data.get("releases_1x", [])]
+    releases = [*data["releases"], *data.get("older_releases", [])]
     return frozenset(releases[number] for number in numbers(row, digest))
 
 

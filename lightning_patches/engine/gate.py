@@ -29,6 +29,8 @@ Verdict = Literal[
     "drifted",
     "failed",
 ]
+KNOWN_SINCE = "1.8.0"
+"""The first release that was compared with all others; of earlier ones it is known what keeps them from starting."""
 ELSEWHERE = ("not-affected", "not-known", "fixed-upstream")
 """Verdicts on a patch that the release does not need, or that is not for it."""
 REFUSED = ("not-supported", "drifted", "failed")
@@ -138,8 +140,8 @@ def _bounds(text: str) -> tuple[tuple[Callable[[Any, Any], bool], Version], ...]
 
 @lru_cache(maxsize=None)
 def affected_releases(patch: Patch) -> frozenset[str]:
-    """The releases of 2.x on PyPI that the patch names as affected."""
-    return frozenset(release for release in fingerprints.known_releases() if in_ranges(release, patch.affected_2x))
+    """The known releases that the patch names as affected."""
+    return frozenset(release for release in fingerprints.known_releases() if in_ranges(release, patch.affected_known))
 
 
 def _decide_part(patch: Patch, part: Part) -> Optional[Decision]:
@@ -173,24 +175,32 @@ def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[D
         # The number does not tell: upstream's master still calls itself 2.6.2, and a development version on the way
         # to the fixed release may have the bug or not. The code decides.
         return None
-    if not patch.affected_2x and parsed >= _parsed("2"):
-        return Decision("not-affected", f"{distribution} {version} does not need it: this patch is for 1.x")
+    if not patch.affected_known and parsed >= _parsed(KNOWN_SINCE):
+        return Decision("not-affected", f"{distribution} {version} does not need it: this patch is for 1.5 to 1.7")
     if patch.fixed_in is not None and parsed >= _parsed(patch.fixed_in):
         return Decision("fixed-upstream", f"{distribution} {version} has the official fix (since {patch.fixed_in})")
     if patch.fixed_in is None and parsed > _parsed(fingerprints.known_releases()[-1]):
         return Decision("not-affected", f"{distribution} {version} is newer than the releases this patch was proven on")
     if is_unknown(version, patch.affected):
-        what = "is older than the releases that were compared, and may have this bug; the patch is not for it"
+        what = "was not checked for this bug, and may have it; the patch is not for it"
         return Decision("not-known", f"{distribution} {version} {what}")
     return Decision("not-affected", f"{distribution} {version} does not have this bug")
 
 
 def is_unknown(version: str, ranges: tuple[str, ...]) -> bool:
-    """True if a version is older than 2.0 and was not checked for the bug of these ranges."""
+    """True if a version, which is not in these ranges, was not checked for their bug.
+
+    1.8 and 1.9 were checked where the ranges say so, and do not have a bug that came after 2.0.0. Earlier releases
+    were checked for what keeps them from starting.
+    """
     try:
-        return _public(version) < _parsed("2") and not any(re.match(r">=1\.", text) for text in ranges)
+        public = _public(version)
     except InvalidVersion:
         return False
+    if any(re.match(r">=1\.[567]\.", text) for text in ranges):
+        return False
+    is_old = in_ranges("2.0.0", ranges) or any(text.startswith(">=1.") for text in ranges)
+    return public < _parsed("2" if is_old else KNOWN_SINCE)
 
 
 def decide_source(patch: Patch, parts: Mapping[str, Part]) -> Decision:

@@ -291,7 +291,7 @@ def header_of(typed: dict[str, list[str]], patch: Patch) -> dict[str, list[str]]
         "Bug": bugs,
         "Forwarded": [] if pulls else ["no"],
         "Applied-Upstream": [patch.fixed_in or "no"],
-        "Affected": list(patch.affected_2x),
+        "Affected": list(patch.affected_known),
     }
     return {**header, **{name: values for name, values in typed.items() if name not in ("Description", "Origin")}}
 

@@ -85,12 +85,12 @@ def locked(distribution: str, version: str) -> str:
     """The sha256 of a release's official wheel.
 
     Raises:
-        LookupError: there is no such release of 2.x, we do not know it, or it was compromised.
+        LookupError: there is no such release since 1.8, we do not know it, or it was compromised.
     """
     text = (pkgutil.get_data(__package__, "releases.lock") or b"").decode("ascii")
     found = re.search(rf"^{re.escape(f'{distribution}=={version}')} (\S+)$", text, re.MULTILINE)
-    if found is None or version.startswith("1."):
-        raise LookupError(f"{distribution} {version} is no 2.x release that this version of lightning-patches knows")
+    if found is None or version.startswith(("1.5.", "1.6.", "1.7.")):
+        raise LookupError(f"{distribution} {version} is no release since 1.8 that this lightning-patches knows")
     if found[1] == "forbidden":
         raise LookupError(f"{distribution} {version} was compromised: use any other release")
     return found[1].partition("sha256:")[2]
@@ -146,13 +146,15 @@ def make(official: Path, names: Optional[Iterable[str]] = None) -> Fork:
         stem = distribution.replace("-", "_")
         renamed = f"{stem}-{base}.dist-info", f"{stem}-{version}.dist-info"
         fork = Fork(official.name, source, distribution, base, version, tuple(diffs), renamed, changed)
-        infos = [path for path in paths if re.fullmatch(r"[^/]+/version\.info", path)]
+        name = "__version__.py" if base.startswith("1.8.") else "version.info"
+        infos = [path for path in paths if path.partition("/")[2] == name]
         if not infos or f"{renamed[0]}/RECORD" not in present:
-            raise ValueError(f"{distribution} {base}: no version.info or no RECORD where they were expected")
+            raise ValueError(f"{distribution} {base}: no {name} or no RECORD where they were expected")
         for path in infos:
-            if archive.read(path).decode().strip() != base:
+            text = archive.read(path).decode().strip()
+            if text not in (base, f'version = "{base}"'):
                 raise ValueError(f"{distribution} {base}: {path} says otherwise")
-            changed[path] = f"{version}\n".encode()
+            changed[path] = f"{text.replace(base, version)}\n".encode()
         metadata = archive.read(f"{renamed[0]}/METADATA").decode("utf-8")
         changed[f"{renamed[1]}/METADATA"] = _with_version(metadata, base, version).encode()
         changed[f"{renamed[1]}/{PROVENANCE}"] = _provenance(fork, digest)

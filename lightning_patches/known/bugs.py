@@ -113,7 +113,9 @@ def _by_code(one: Installed, selection: toggle.Selection) -> Iterator[Bug]:
         decision = gate.decide(patch, distributions.Namespace(namespace.name, own))
         if decision.verdict == "pending":
             yield _with_patch(patch, selection)
-        elif decision.verdict in gate.REFUSED and any(_in_ranges(version, patch.affected_2x) for version in versions):
+        elif decision.verdict in gate.REFUSED and any(
+            _in_ranges(version, patch.affected_known) for version in versions
+        ):
             selected = patch.name in selection.names
             yield Bug(patch, _cover(patch), False, decision.reason, refused=True, selected=selected)
 

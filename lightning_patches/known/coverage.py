@@ -1,4 +1,4 @@
-"""Verdicts on every upstream fix since 2.0.0.
+"""Verdicts on every upstream fix since 1.8.0.
 
 The patches' records have the patched ones. ``coverage.txt`` has the others, and fixes that a patch contains in part,
 one per line.
@@ -59,14 +59,14 @@ def _patched() -> Iterator[Fix]:
     """The fixes that the patches carry, by their records; each once, for all patches that do."""
     carried: dict[int, list[Patch]] = {}
     for patch in catalogue.all_patches():
-        for number in patch.upstream.pull_requests if patch.affected_2x and not patch.warns else ():
+        for number in patch.upstream.pull_requests if patch.affected_known and not patch.warns else ():
             carried.setdefault(number, []).append(patch)
     for number, patches in carried.items():
         upstream = patches[0].upstream
         release = dict(upstream.others).get(number) or upstream.fixed_in or (UNRELEASED if upstream.merged else "")
         if release:
             numbers = (number, *(upstream.issues if number == upstream.pull_requests[0] else ()))
-            yield Fix(release, "2.0.0", numbers, "patched", tuple(patch.name for patch in patches))
+            yield Fix(release, gate.KNOWN_SINCE, numbers, "patched", tuple(patch.name for patch in patches))
 
 
 def order(release: str) -> tuple[int, ...]:
@@ -92,7 +92,7 @@ def fixed_after(version: str) -> tuple[Fix, ...]:
         release = Version(version)
     except InvalidVersion:
         return ()
-    affected = {patch.name: patch.affected_2x for patch in catalogue.all_patches()}
+    affected = {patch.name: patch.affected_known for patch in catalogue.all_patches()}
     return tuple(
         fix
         for fix in fixes()

@@ -20,15 +20,15 @@ from lightning_patches.patches import all_patches
 from tests.support import variants
 from tests.unit.fakes import AFFECTED, check, python, write_lightning
 
-PATCHES = tuple(patch for patch in all_patches() if patch.affected_2x)
+PATCHES = tuple(patch for patch in all_patches() if patch.affected_known)
 PROGRAM = Path(__file__).with_name("program.py")
 
 
 def affected(patch: Patch, distribution: str) -> list[str]:
     """The releases in which a patch can be checked, oldest first."""
     releases = [release for release in known_releases() if release in gate.affected_releases(patch)]
-    # `lightning` 2.0 imports the whole App with all its dependencies; its code is that of `pytorch-lightning`.
-    return [r for r in releases if not (distribution == "lightning" and r.startswith("2.0."))]
+    # `lightning` up to 2.0 imports the whole App with all its dependencies; its code is that of `pytorch-lightning`.
+    return [r for r in releases if not (distribution == "lightning" and r.startswith(("1.", "2.0.")))]
 
 
 def choose() -> list[tuple[str, str, str]]:

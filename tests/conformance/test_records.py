@@ -29,7 +29,7 @@ from tests.unit.fakes import ROOT, check
 
 import _releases  # isort: skip
 
-PATCHES = tuple(patch for patch in all_patches() if patch.affected_2x)  # not those for 1.x alone
+PATCHES = tuple(patch for patch in all_patches() if patch.affected_known)  # not those for 1.5 to 1.7 alone
 HOUSE = ROOT / "lightning_patches" / "patches"
 FILES = sorted(path for path in HOUSE.glob("*/*.py") if path.name != "__init__.py")
 each_patch = pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.name)
@@ -61,6 +61,8 @@ def _extract(distribution: str, release: str, directory: Path, modules: set[str]
                     archive.extract(file, root)
     parts = {}
     for part, package in distributions.PARTS[name].items():
+        if f"{package.replace('.', '/')}/__init__.py" not in shipped:
+            continue
         parts[part] = Part(name, part, package, release, str(root.joinpath(*package.split("."))), distribution)
     return Namespace(name, parts)
 
@@ -156,7 +158,7 @@ def test_warning_patch_has_a_valid_record(patch: Patch) -> None:
 def test_patch_has_valid_ranges(patch: Patch) -> None:
     """They parse, each covers a release, and the fix is the first release after them."""
     known = list(known_releases())
-    for text in patch.affected_2x:
+    for text in patch.affected_known:
         assert any(gate.in_ranges(release, (text,)) for release in known), f"{text} covers no release"
     last = known.index(affected(patch)[-1])
     if patch.fixed_in is not None:
@@ -226,11 +228,18 @@ def test_every_release_gets_the_right_decision(
         elif patch.fixed_in is not None and known.index(release) >= known.index(patch.fixed_in):
             assert decision.verdict == "fixed-upstream", where
         else:
-            assert decision.verdict == "not-affected", where
+            is_there = any(releases[distribution, release].part_of(location) for location in patch.locations)
+            is_unknown = is_there and gate.is_unknown(release, patch.affected)
+            assert decision.verdict == ("not-known" if is_unknown else "not-affected"), where
 
 
 @pytest.mark.parametrize("distribution", _releases.DISTRIBUTIONS)
-@pytest.mark.parametrize("patch", [p for p in PATCHES if p.fixed_in is not None], ids=lambda patch: patch.name)
+@pytest.mark.parametrize(
+    "patch",
+    # The official fix of scheduler-types is in no function; the patch does nothing beside it.
+    [p for p in PATCHES if p.fixed_in is not None and p.name != "scheduler-types"],
+    ids=lambda patch: patch.name,
+)
 def test_backport_is_recognized_by_its_code(
     patch: Patch, distribution: str, releases: dict[tuple[str, str], Namespace]
 ) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Callable, Iterator, Literal, Optional
@@ -32,6 +32,8 @@ from lightning_patches.patch import Patch
 TIMEOUT = 240.0
 Role = Literal["before", "affected", "fixed", "newest"]
 Run = Callable[..., Result]
+(TO_START,) = catalogue.find("scheduler-types")
+"""With current torch, no fit with a scheduler starts in 1.8.0 to 1.8.3 without it."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +87,9 @@ def unproven() -> list[str]:
         own = patch.name.replace("-", "_")
         if not patch.warns and not (PATCHES / own / f"{own}.py").exists():
             lacks.append("a scenario")
-        if patch.name not in expected and patch.affected_2x and not patch.warns:
+        if patch.name not in expected and patch.affected_known and not patch.warns:
             lacks.append("an expectation")
-        if patch.name not in diffs and patch.affected_2x and not patch.warns:
+        if patch.name not in diffs and patch.affected_known and not patch.warns:
             lacks.append("a diff")
         if any(proof.old_torch != (patch.probe is not None) for proof in of(patch.name)):
             lacks.append("a probe, or proofs with an old torch")
@@ -97,7 +99,7 @@ def unproven() -> list[str]:
 
 
 def boundaries(proof: Proof) -> list[Boundary]:
-    """Last release before the bug, first and last affected, first fixed and newest, as far as they exist."""
+    """Last release before the bug, first and last affected, of 1.x and of later ones, first fixed and newest."""
     patch = _diffs.record(proof.patch)
     everywhere = gate.affected_releases(patch)
     versions = [version for version in _releases.versions() if can_run(proof, version)]
@@ -105,7 +107,9 @@ def boundaries(proof: Proof) -> list[Boundary]:
     found: list[tuple[str, Role]] = []
     if affected:
         found += [(version, "before") for version in versions[: versions.index(affected[0])][-1:]]
-        found += [(version, "affected") for version in dict.fromkeys((affected[0], affected[-1]))]
+        of_1x = [version for version in affected if Version(version) < Version("2")]
+        ends = [one for part in (of_1x, affected[len(of_1x) :]) for one in (part[:1], part[-1:])]
+        found += [(version, "affected") for version in dict.fromkeys(one[0] for one in ends if one)]
     if patch.fixed_in in versions:
         found.append((str(patch.fixed_in), "fixed"))
     if versions and versions[-1] not in (*everywhere, patch.fixed_in):
@@ -114,7 +118,7 @@ def boundaries(proof: Proof) -> list[Boundary]:
     return [
         Boundary(proof, _distribution(version, role == "before" or version in begins), version, role)
         for version, role in found
-        if role != "before" or version not in everywhere
+        if role != "before" or (version not in everywhere and not gate.is_unknown(version, patch.affected))
     ]
 
 
@@ -185,7 +189,10 @@ def run(
     case: Optional[str] = None,
     environment: tuple[tuple[str, str], ...] = (),
 ) -> Result:
-    """Run a case in a variant."""
+    """Run a case in a variant. Where fit needs a patch to start at all, every variant has it, also stock."""
+    if gate.in_ranges(variant.version, TO_START.affected_known) and proof.patch != TO_START.name:
+        toggle = ",".join(filter(None, (toggle if variant.shim else "none", TO_START.name)))
+        variant = replace(variant, shim=True)
     return variants.run(
         proof.scenario,
         variant,

@@ -33,7 +33,7 @@ def unsound(texts, directory):
     return {(os.path.relpath(one["filename"], directory), one["message"]) for one in json.loads(done.stdout)}
 
 
-@pytest.mark.parametrize("version", ["2.0.9", "2.1.4", "2.2.5", "2.3.3", "2.4.0", "2.5.6", "2.6.6"])
+@pytest.mark.parametrize("version", ["1.8.6", "1.9.5", "2.0.9", "2.1.4", "2.2.5", "2.3.3", "2.4.0", "2.5.6", "2.6.6"])
 def test_patched_sources_have_no_undefined_names(version, tmp_path):
     """Covers code that no test runs in a fork: a diff's ``import torch`` once hid the module's in its function."""
     original = reader("lightning", version)
@@ -107,7 +107,7 @@ def test_header_combines_record_and_file(tmp_path):
         "Bug": ["https://github.com/Lightning-AI/pytorch-lightning/pull/19177"],
         "Forwarded": [],
         "Applied-Upstream": ["2.5.1"],
-        "Affected": [">=2.0.0,<2.5.1"],
+        "Affected": [">=1.8.0,<2.5.1"],
         "Difference": diff.typed["Difference"],
     }
     assert diff.whole.startswith("Description: A Trainer that was stopped early can fit again\n The wish to stop ")

@@ -68,6 +68,14 @@ def test_record_and_metadata_describe_the_wheel(tmp_path):
                 assert wheel.read(f"{namespace}/version.info").decode().strip() == version
 
 
+def test_fork_of_1_8_has_its_version_where_the_package_reads_it(tmp_path):
+    path = _fork.write_wheel(_fork.make(_releases.wheel("pytorch-lightning", "1.8.6")), tmp_path)
+    with zipfile.ZipFile(path) as wheel:
+        for package in ("pytorch_lightning", "lightning_lite"):
+            version = wheel.read(f"{package}/__version__.py").decode()
+            assert version == f'version = "1.8.6+patches.{_diffs.NUMBER}.all"\n'
+
+
 def added_by(fork):
     namespace = _releases.NAMESPACES[fork.distribution]
     paths = {_diffs.path_in(namespace, path) for diff in fork.diffs for path, _ in diff.changes}
@@ -107,7 +115,7 @@ def test_selection_has_its_own_version(tmp_path):
     ("arguments", "message"),
     [
         (["2.6.3"], "was compromised: use any other release"),
-        (["1.9.0"], "is no 2.x release that this version of lightning-patches knows"),
+        (["1.7.7"], "is no release since 1.8 that this lightning-patches knows"),
         (["2.4.0", "--only", "logged-metrics-device"], "2.4.0 does not have the bug of logged-metrics-device"),
         (["2.2.5", "--only", "no-such-patch"], "there is no patch, issue or pull request"),
         (["2.2.5", "--only", ""], "there is no patch, issue or pull request"),

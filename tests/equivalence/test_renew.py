@@ -90,7 +90,7 @@ def test_steps_of_the_guide_add_a_patch(clone):
         (clone / path).write_text(text)
     for command in commands:
         said = run(clone, *command.split())
-    assert re.search(r"\b[4-9] passed", said), said
+    assert re.search(r"\b([4-9]|1[0-9]) passed", said), said
     assert git(clone, "diff") == "", "what is derived is as it was"
 
 

@@ -41,7 +41,10 @@ def chosen(items, monkeypatch, *changed):
 
 def test_selection_has_every_patch_on_its_newest_affected_release(monkeypatch):
     items = items_of(*(patch.name for patch in catalogue.all_patches()))
-    told = Counter(item.callspec.params["boundary"].proof.patch for item in chosen(items, monkeypatch))
+    boundaries_of = [item.callspec.params["boundary"] for item in chosen(items, monkeypatch)]
+    last_of_1x = [one for one in boundaries_of if one.version == selection.LAST_OF_1X]
+    assert len({item.callspec.params["boundary"] for item in items}) > 8 * len(last_of_1x) > 80
+    told = Counter(one.proof.patch for one in boundaries_of if one not in last_of_1x)
     assert set(told.values()) == {1}
     assert set(told) == {proof.patch for proof in boundaries.proofs()}
     versions = [

@@ -49,6 +49,28 @@ def fabric(module: str = "") -> ModuleType:
     return importlib.import_module(f"{root}.{module}" if module else root)
 
 
+def is_1x() -> bool:
+    return pytorch().__version__.startswith("1.")
+
+
+def precision(name: str) -> Any:
+    """A precision by its name in 2.x, as the release calls it."""
+    in_1x = {"64-true": 64, "32-true": 32, "16-mixed": 16, "bf16-mixed": "bf16"}
+    return in_1x[name] if is_1x() else name
+
+
+def tuner(trainer: Any) -> Any:
+    """The Tuner of a Trainer."""
+    return pytorch("tuner.tuning").Tuner(trainer)
+
+
+def boring_model() -> Any:
+    """BoringModel, in 1.x without its hooks that need an output of each step."""
+    model = pytorch("demos.boring_classes").BoringModel
+    hooks = ("training_epoch_end", "validation_epoch_end", "test_epoch_end")
+    return type("BoringModel", (model,), dict.fromkeys(name for name in hooks if hasattr(model, name)))
+
+
 def trainer(**options: Any) -> Any:
     """Create a Trainer that writes no files unless ``options`` enable them.
 

@@ -210,6 +210,8 @@ def environment_of(variant: Variant, simulated_cuda: bool = False, toggle: Optio
     """The environment in which ``variant``'s release is the one that Python imports."""
     directory = directory_of(variant)
     path = [str(ROOT), str(directory)]
+    if variant.version.startswith("1.8.") and variant.python == sys.executable:
+        path.append(str(_releases.beside_1x()))
     if simulated_cuda:
         _build_simulated_cuda()
     if simulated_cuda or os.environ.get("SIMULATED_CUDA") == "1":  # or in every process: a rehearsal of tests/gpu

@@ -8,7 +8,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import _releases
 
 del sys.path[0]
-PINNED = ("tensorboard==2.21.0", "tensorboardX==2.6.4", "pyDeprecate==0.3.2", "absl-py==2.5.1", "protobuf==7.36.2")
 
 if find_spec("deprecate") is None:  # a stack of their time has its own
-    sys.path.insert(0, str(_releases.beside("packages-of-1x", *PINNED)))
+    sys.path.insert(0, str(_releases.beside_1x()))

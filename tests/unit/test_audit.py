@@ -51,7 +51,7 @@ def test_records(bug: Any) -> None:
 def test_release_has_its_known_bugs(capsys: pytest.CaptureFixture[str]) -> None:
     status, (one,) = audit(capsys, "--requirement", "lightning==2.2.5")
     mending = [patch for patch in all_patches() if not patch.warns]
-    expected = {patch.name for patch in mending if gate.in_ranges("2.2.5", patch.affected_2x)}
+    expected = {patch.name for patch in mending if gate.in_ranges("2.2.5", patch.affected_known)}
     assert names(one) == expected | {"mid-epoch-resume", "lightning-app"}
     assert status == 1  # two bugs that no patch mends
     bugs = {bug["name"]: bug for bug in one["bugs"]}
@@ -516,8 +516,8 @@ def test_resolver_picks_among_all_releases(capsys: pytest.CaptureFixture[str], s
     status, (one,) = audit(capsys, spec)
     assert (one["version"], one["known"], status == 3) == (version, version is not None, version is None)
     assert bool(one["bugs"]) is bool(version)
-    if version and version < "2":
-        assert "Of 1.x" in one["headline"]
+    if version and version < "1.8":
+        assert "Of 1.5 to 1.7" in one["headline"]
 
 
 @pytest.mark.parametrize(
@@ -947,20 +947,24 @@ def test_release_of_1x_has_its_known_bugs(capsys: pytest.CaptureFixture[str]) ->
     patches = ("import-without-pkg-resources", "own-checkpoint-load", "scheduler-choices", "scheduler-types")
     opens = ("torchmetrics-compare-version", "trusted-checkpoint-load", "metadata-of-1x")
     assert names(one) == {*patches, *opens}
-    assert "Of 1.x" in one["headline"] and not one["notes"]
-    status, (other,) = audit(capsys, "--requirement", "lightning==1.9.5")
-    assert status == 1 and names(other) == {*opens[1:2], *patches[:2], "app-beside-lightning-cloud"}
+    assert "Of 1.5 to 1.7" in one["headline"] and not one["notes"]
 
 
-def test_1x_reports_only_known_facts(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["audit", "--requirement", "pytorch-lightning==1.9.5"]) == 0
+def test_release_since_1_8_has_bugs_like_any_other(capsys: pytest.CaptureFixture[str]) -> None:
+    status, (one,) = audit(capsys, "--requirement", "lightning==1.9.5")
+    assert status == 1 and {"fit-resets-should-stop", "app-beside-lightning-cloud"} <= names(one)
+    assert "Of 1.5" not in one["headline"]
+
+
+def test_release_before_1_8_reports_only_known_facts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["audit", "--requirement", "pytorch-lightning==1.7.7"]) == 1
     said = " ".join(capsys.readouterr().out.split())
-    assert "Of 1.x no more is known here than what keeps it from running" in said
-    assert said.lower().count("of 1.x") == 1, "and says it once"
+    assert "Of 1.5 to 1.7 no more is known here than what keeps them from running" in said
+    assert said.lower().count("of 1.5 to 1.7") == 1, "and says it once"
 
 
 def test_patch_for_1x_lists_its_releases(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["show", "--json", "scheduler-types"]) == 0
     (record,) = json.loads(capsys.readouterr().out)["patches"]
-    assert record["affected"] == [">=1.5.0,<1.8.4"]
+    assert record["affected"] == [">=1.5.0,<1.8.0", ">=1.8.0,<1.8.4"]
     assert (record["affected_releases"][0], record["affected_releases"][-1]) == ("1.5.0", "1.8.3.post2")

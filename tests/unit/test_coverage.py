@@ -61,7 +61,7 @@ def test_verdict_needs_a_reason(line: str) -> None:
 
 
 def test_changelog_numbers_are_parsed(script: ModuleType, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read from a clone: those under "Fixed" of later releases than 2.0.0, wherever they stand."""
+    """Read from a clone: those under "Fixed" of later releases than 1.8.0, wherever they stand."""
     repository = ROOT.__class__(str(tmp_path))
 
     def git(*arguments: str) -> None:
@@ -69,7 +69,7 @@ def test_changelog_numbers_are_parsed(script: ModuleType, tmp_path: object, monk
         subprocess.run(["git", *name, *arguments], cwd=repository, check=True, capture_output=True)
 
     git("init", "-b", "master")
-    old = "## [2.0.0] - 2023\n### Fixed\n- Old ([#1](https://x/pull/1))\n"
+    old = "## [1.8.0] - 2022\n### Fixed\n- Old ([#1](https://x/pull/1))\n"
     for text, tag in (("## [2.0.1]\n### Fixed\n- A (#2)\n### Added\n- B (#3)\n", "2.0.1"), ("## [unreleased]\n", "")):
         for path in script.CHANGELOGS:
             (repository / path).parent.mkdir(parents=True, exist_ok=True)

@@ -414,9 +414,9 @@ def test_unknown_old_release_is_not_excluded(tmp_path: Path) -> None:
     site = tmp_path / "site"
     (site / "pytorch_lightning" / "utilities").mkdir(parents=True)
     (site / "pytorch_lightning" / "__init__.py").touch()
-    (site / "pytorch_lightning-1.9.5.dist-info").mkdir()
-    metadata = "Metadata-Version: 2.1\nName: pytorch-lightning\nVersion: 1.9.5\n"
-    (site / "pytorch_lightning-1.9.5.dist-info" / "METADATA").write_text(metadata)
+    (site / "pytorch_lightning-1.7.7.dist-info").mkdir()
+    metadata = "Metadata-Version: 2.1\nName: pytorch-lightning\nVersion: 1.7.7\n"
+    (site / "pytorch_lightning-1.7.7.dist-info" / "METADATA").write_text(metadata)
     text = TRACEBACK.replace("lightning/pytorch/", "pytorch_lightning/")
     (tmp_path / "train.log").write_text(text)
     command = [sys.executable, "-m", "lightning_patches", "diagnose", "--json", str(tmp_path / "train.log")]
@@ -425,7 +425,7 @@ def test_unknown_old_release_is_not_excluded(tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     (match,) = document["matches"]
     assert (match["kind"], match["ruled_out"]) == ("possible", False), match
-    assert "pytorch-lightning 1.9.5 is older than the releases that are known here" in match["advice"]
+    assert "pytorch-lightning 1.7.7 was not checked for this bug" in match["advice"]
     assert "does not have this bug" not in done.stdout
 
 

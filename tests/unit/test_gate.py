@@ -39,12 +39,27 @@ def test_below_the_range(world: World) -> None:
     assert decision(world, "2.1.0") == Decision("not-affected", "lightning 2.1.0 does not have this bug")
 
 
-@pytest.mark.parametrize("version", ["1.9.5", "1.5.0", "0.8.1"])
+@pytest.mark.parametrize("version", ["1.7.7", "1.5.0", "0.8.1"])
 def test_older_than_the_oldest_known_release(world: World, version: str) -> None:
     """Nothing is known about such a release, so the patch is not applied."""
     made = decision(world, version)
     assert made.verdict == "not-known"
-    assert "is older than the releases that were compared, and may have this bug" in made.reason
+    assert "was not checked for this bug, and may have it" in made.reason
+
+
+@pytest.mark.parametrize(
+    ("version", "ranges", "unknown"),
+    [
+        ("1.9.5", (">=2.0.0,<2.1.0",), True),
+        ("1.9.5", (">=2.1.0,<2.4.0",), False),
+        ("1.8.6", (">=1.9.0,<2.1.0",), True),
+        ("1.7.7", (">=2.1.0,<2.4.0",), True),
+        ("1.7.7", (">=1.5.0,<1.6.0",), False),
+        ("2.0.0", (">=2.1.0,<2.4.0",), False),
+    ],
+)
+def test_old_release_is_unknown_unless_it_was_checked(version: str, ranges: tuple[str, ...], unknown: bool) -> None:
+    assert gate.is_unknown(version, ranges) is unknown
 
 
 @pytest.mark.parametrize("version", ["2.4.0", "2.5.0", "2.4.0.post1", "2.4.1.dev0", "9.0.0"])

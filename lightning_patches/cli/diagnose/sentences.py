@@ -362,7 +362,7 @@ def would_tell(match: Match) -> str:
     lacking = [one for one in match.verdicts if one.verdict in gate.ELSEWHERE]
     older = _older(match)
     if older:
-        return f"nothing here: {older} is older than the releases that are known here, and no patch is for it"
+        return f"nothing here: {older} was not checked for this bug, and no patch is for it"
     if match.error is None and isinstance(record, Patch) and record.impact.would_tell:
         return record.impact.would_tell
     if match.ground == "words":
@@ -406,7 +406,7 @@ def advice(match: Match) -> str:
             return f"If the file is your own: put {match.needed}; in a torch.load of your own, `weights_only=False`"
         return record.do or f"{record.advice}: there is no patch ({record.why_not})"
     if _older(match):
-        return f"Move to Lightning 2.x: {_older(match)} is older than the releases that are known here"
+        return f"Move to Lightning 2.x: {_older(match)} was not checked for this bug"
     begun = match.log.facts.start
     kinds = {one.verdict for one in match.verdicts}
     others = [WORKAROUNDS[record.name]] if record.name in WORKAROUNDS else []

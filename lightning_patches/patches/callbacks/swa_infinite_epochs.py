@@ -53,7 +53,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "weights are averaged"),
-    affected=(">=2.0.0,<2.6.1",),
+    affected=(">=1.8.0,<2.6.1",),
     targets=(
         Target(f"{_CALLBACK}.swa_end", _swa_end, stock=_WAYS_TO_END),
         Target(f"{_CALLBACK}.on_fit_start", _on_fit_start, stock=_WAYS_TO_END),

@@ -33,4 +33,5 @@ def directory_of(callback: Any, namespace: str) -> Any:
 
 def ckpt_path_of(trainer: Any) -> Any:
     """Return the path that training was resumed from, without a call of a ``ckpt_path`` that the program overrides."""
-    return getattr(getattr(trainer, "_checkpoint_connector", None), "_ckpt_path", None)
+    holder = trainer if hasattr(trainer, "_ckpt_path") else getattr(trainer, "_checkpoint_connector", None)  # 1.x, 2.x
+    return getattr(holder, "_ckpt_path", None)

@@ -23,7 +23,7 @@ def _teardown(original: Callable[..., None], namespace: str) -> Callable[..., No
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(">=2.0.0,<2.5.4",),
+    affected=(">=1.8.0,<2.5.4",),
     targets=(Target("pytorch.plugins.io.async_plugin:AsyncCheckpointIO.teardown", _teardown),),
     upstream=Upstream(
         pull_requests=(20952,),

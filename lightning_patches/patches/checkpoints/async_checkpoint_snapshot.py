@@ -88,7 +88,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "a checkpoint holds the state at the time when the save was requested"),
-    affected=(">=2.0.0,<2.5.4",),
+    affected=(">=1.8.0,<2.5.4",),
     targets=(Target("pytorch.plugins.io.async_plugin:AsyncCheckpointIO.save_checkpoint", _save_checkpoint),),
     upstream=Upstream(
         pull_requests=(21079,),

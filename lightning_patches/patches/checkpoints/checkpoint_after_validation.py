@@ -68,7 +68,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "which checkpoints are saved, when, and what they contain"),
-    affected=(">=2.0.0,<2.5.5",),
+    affected=(">=1.9.0,<2.5.5",),
     targets=(
         # A subclass may need the file now, or may not save when a validation ends.
         Target(f"{_CALLBACK}.on_train_batch_end", _on_train_batch_end, stock=("self",)),

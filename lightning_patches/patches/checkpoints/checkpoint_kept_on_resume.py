@@ -35,7 +35,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "the checkpoint that the run was resumed from is kept"),
-    affected=(">=2.0.0,<2.1.3",),
+    affected=(">=1.8.5.post0,<2.1.3",),
     targets=(Target(f"{_CALLBACK}._remove_checkpoint", _remove_checkpoint),),
     witnesses=(f"{_CALLBACK}._save_last_checkpoint",),
     upstream=Upstream(

@@ -31,7 +31,7 @@ def _format_checkpoint_name(original: Callable[..., str], namespace: str) -> Cal
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(">=2.0.0,<2.0.3",),
+    affected=(">=1.8.0,<2.0.3",),
     targets=(Target(f"{_CALLBACK}._format_checkpoint_name", _format_checkpoint_name),),
     upstream=Upstream(
         pull_requests=(17610,),

@@ -28,7 +28,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "a fixed file name is used for each save"),
-    affected=(">=2.0.0,<2.1.3",),
+    affected=(">=1.8.0,<2.1.3",),
     targets=(Target(f"{_CALLBACK}._get_metric_interpolated_filepath_name", _overwriting_own),),
     witnesses=(f"{_CALLBACK}._save_none_monitor_checkpoint",),
     upstream=Upstream(

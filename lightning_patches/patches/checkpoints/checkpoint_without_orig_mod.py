@@ -9,7 +9,8 @@ from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.checkpoints.compiled_names import uncompiled
 
-_GETS = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector._get_lightning_module_state_dict"
+_CONNECTORS = "pytorch.trainer.connectors.checkpoint_connector"
+_GETS = "_get_lightning_module_state_dict"
 
 
 def _get(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -34,8 +35,11 @@ PATCH = Patch(
     added="0.2.0",
     group="compat",
     changes_results=Effect("files", "the names in the checkpoint's state dict"),
-    affected=(">=2.0.0,<=2.6.6",),
-    targets=(Target(_GETS, _get),),
+    affected=(">=1.8.0,<=2.6.6",),
+    targets=(
+        Target(f"{_CONNECTORS}:_CheckpointConnector.{_GETS}", _get, since="2.0.0"),
+        Target(f"{_CONNECTORS}:CheckpointConnector.{_GETS}", _get, before="2.0.0"),
+    ),
     upstream=Upstream(issues=(17415, 20233)),
     impact=Impact(
         "A model with parts compiled by torch.compile is saved with _orig_mod. in the names of its weights, and only "

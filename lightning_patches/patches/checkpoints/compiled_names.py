@@ -86,7 +86,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=2.0.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(Target("pytorch.core.module:LightningModule.load_state_dict", _load_state_dict, adds=True),),
     upstream=Upstream(issues=(17415, 20233)),
     impact=Impact(

@@ -23,7 +23,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=2.0.0,<2.0.5",),
+    affected=(">=1.8.0,<2.0.5",),
     targets=(Target("pytorch.core.datamodule:LightningDataModule.load_from_checkpoint", _load_from_checkpoint),),
     upstream=Upstream(
         pull_requests=(17950,),

@@ -7,7 +7,8 @@ from typing import Any, Callable
 from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
-_RESTORE = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_optimizers_and_schedulers"
+_CONNECTORS = "pytorch.trainer.connectors.checkpoint_connector"
+_RESTORES = "restore_optimizers_and_schedulers"
 _SAYS = "The checkpoint contains only weights: optimizers and learning rate schedulers start again."
 
 
@@ -26,8 +27,11 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=2.0.0,<=2.6.6",),
-    targets=(Target(_RESTORE, _restore),),
+    affected=(">=1.8.0,<=2.6.6",),
+    targets=(
+        Target(f"{_CONNECTORS}:_CheckpointConnector.{_RESTORES}", _restore, since="2.0.0"),
+        Target(f"{_CONNECTORS}:CheckpointConnector.{_RESTORES}", _restore, before="2.0.0"),
+    ),
     upstream=Upstream(issues=(20230,)),
     impact=Impact(
         "fit(ckpt_path=...) with a checkpoint that was saved with save_weights_only=True raises a KeyError.",

@@ -40,7 +40,7 @@ def _exit_with_enum(original: Callable[..., None], namespace: str) -> Callable[.
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(">=2.0.0,<2.0.6",),
+    affected=(">=1.9.0,<2.0.6",),
     targets=(Target(f"{_LEGACY}.__enter__", _enter_with_enum), Target(f"{_LEGACY}.__exit__", _exit_with_enum)),
     upstream=Upstream(
         pull_requests=(18094,),

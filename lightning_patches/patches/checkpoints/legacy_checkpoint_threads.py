@@ -45,7 +45,7 @@ def _exit_alone(original: Callable[..., None], namespace: str) -> Callable[..., 
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(">=2.0.0,<2.0.3",),
+    affected=(">=1.9.0,<2.0.3",),
     targets=(Target(f"{_LEGACY}.__enter__", _enter_alone), Target(f"{_LEGACY}.__exit__", _exit_alone)),
     upstream=Upstream(
         pull_requests=(17678,),

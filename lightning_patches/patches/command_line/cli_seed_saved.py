@@ -22,7 +22,7 @@ PATCH = Patch(
     added="0.2.0",
     group="correctness",
     changes_results=Effect("files", "the seed in config.yaml"),
-    affected=(">=2.0.0,<2.0.6",),
+    affected=(">=1.8.0,<2.0.6",),
     targets=(Target("pytorch.cli:LightningCLI._set_seed", _set_seed),),
     upstream=Upstream(
         pull_requests=(18056,),

@@ -56,7 +56,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="compat",
-    affected=(">=1.6.0,<1.9.0",),
+    affected=(">=1.6.0,<1.8.0", ">=1.8.0,<1.9.0"),
     only_with=("torch>=2.0",),
     targets=(
         Target("pytorch.utilities.cli:_populate_registries", _populate_registries),

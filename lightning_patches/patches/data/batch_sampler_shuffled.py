@@ -11,7 +11,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("order of data", "in validation and test under DDP"),
-    affected=(">=2.0.0,<2.5.0",),
+    affected=(">=1.8.0,<2.5.0",),
     targets=(TARGET,),
     upstream=Upstream(
         issues=(_ISSUE,),

@@ -7,6 +7,8 @@ from typing import Any, Callable
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
+_CONNECTORS = "pytorch.trainer.connectors.data_connector"
+
 
 def _distributed_sampler(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _get_distributed_sampler(
@@ -35,8 +37,11 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("order of data", "under DDP without a seed"),
-    affected=(">=2.0.0,<2.0.3",),
-    targets=(Target("pytorch.trainer.connectors.data_connector:_get_distributed_sampler", _distributed_sampler),),
+    affected=(">=1.9.0,<2.0.3",),
+    targets=(
+        Target(f"{_CONNECTORS}:_get_distributed_sampler", _distributed_sampler, since="2.0.0"),
+        Target(f"{_CONNECTORS}:DataConnector._get_distributed_sampler", _distributed_sampler, before="2.0.0"),
+    ),
     upstream=Upstream(
         pull_requests=(17713,),
         commit="53815e6635",

@@ -16,7 +16,8 @@ def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) ->
         # Another sampler is one for several devices, which such a batch sampler cannot be given.
         if mode is not predicting or sampler is not dataloader.sampler or _is_made_anew(dataloader.batch_sampler):
             return original(dataloader, sampler, mode, *args, **kwargs)
-        wrapper = upstream_module(namespace, "pytorch.overrides.distributed")._IndexBatchSamplerWrapper
+        overrides = vars(upstream_module(namespace, "pytorch.overrides.distributed"))
+        wrapper = overrides.get("_IndexBatchSamplerWrapper") or overrides["IndexBatchSamplerWrapper"]  # 2.x, 1.x
         # torch's DataLoader requires these values with a batch sampler.
         settings = {"sampler": None, "shuffle": False, "batch_size": 1, "drop_last": False}
         return {**settings, "batch_sampler": wrapper(dataloader.batch_sampler)}
@@ -34,7 +35,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=2.0.0,<2.3.0",),
+    affected=(">=1.8.0,<2.3.0",),
     targets=(Target("pytorch.utilities.data:_dataloader_init_kwargs_resolve_sampler", _resolve_sampler),),
     upstream=Upstream(pull_requests=(19678,), commit="438f29f07a", fixed_in="2.3.0"),
     impact=Impact(

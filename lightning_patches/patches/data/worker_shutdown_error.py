@@ -7,6 +7,8 @@ from typing import Any, Callable
 from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
+_FUNCTION = "_shutdown_workers_and_reset_iterator"
+
 
 def _shut_down(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _shutdown_workers_and_reset_iterator(dataloader: Any) -> None:
@@ -28,8 +30,11 @@ def _shut_down(original: Callable[..., None], namespace: str) -> Callable[..., N
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(">=2.0.0,<=2.6.6",),
-    targets=(Target("pytorch.utilities.combined_loader:_shutdown_workers_and_reset_iterator", _shut_down),),
+    affected=(">=1.8.0,<=2.6.6",),
+    targets=(
+        Target(f"pytorch.utilities.combined_loader:{_FUNCTION}", _shut_down, since="2.0.0"),
+        Target(f"pytorch.trainer.supporters:CombinedLoader.{_FUNCTION}", _shut_down, before="2.0.0"),
+    ),
     upstream=Upstream(
         issues=(21703,),
         pull_requests=(21708,),

@@ -7,6 +7,21 @@ from typing import Any, Callable
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
+def _without_cuda(original: Callable[[], dict[str, Any]], namespace: str) -> Callable[[], dict[str, Any]]:
+    def collect_rng_states() -> dict[str, Any]:
+        import random
+
+        import numpy  # type: ignore[import-not-found,unused-ignore]
+        import torch
+
+        if torch.cuda.is_available():
+            return original()
+        states = {"torch": torch.get_rng_state(), "numpy": numpy.random.get_state(), "python": random.getstate()}
+        return {**states, "torch.cuda": []}
+
+    return collect_rng_states
+
+
 def _collect_rng_states(original: Callable[..., dict[str, Any]], namespace: str) -> Callable[..., dict[str, Any]]:
     def collect_rng_states(include_cuda: bool = True) -> dict[str, Any]:
         import torch
@@ -21,8 +36,12 @@ def _collect_rng_states(original: Callable[..., dict[str, Any]], namespace: str)
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(">=2.0.0,<2.1.4",),
-    targets=(Target("fabric.utilities.seed:_collect_rng_states", _collect_rng_states),),
+    affected=(">=1.8.0,<2.1.4",),
+    targets=(
+        Target("fabric.utilities.seed:_collect_rng_states", _collect_rng_states, since="2.0.0"),
+        Target("fabric.utilities.seed:_collect_rng_states", _without_cuda, before="2.0.0"),
+        Target("lite.utilities.seed:_collect_rng_states", _without_cuda),
+    ),
     upstream=Upstream(
         pull_requests=(19234,),
         commit="ddd596a827",

@@ -38,7 +38,7 @@ def _root_device(strategy: Any) -> Any:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="hang",
-    affected=(">=2.0.0,<2.5.5",),
+    affected=(">=1.9.0,<2.5.5",),
     targets=(Target("fabric.utilities.distributed:_init_dist_connection", _init_dist_connection),),
     witnesses=("fabric.strategies.ddp:DDPStrategy._setup_distributed",),
     upstream=Upstream(

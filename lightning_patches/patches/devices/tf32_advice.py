@@ -35,7 +35,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=2.0.0,<=2.6.6",),
+    affected=(">=1.9.0,<=2.6.6",),
     only_with=("torch>=2.9",),
     targets=(
         Target("fabric.accelerators.cuda:_check_cuda_matmul_precision", _check),

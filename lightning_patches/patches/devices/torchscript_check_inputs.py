@@ -23,7 +23,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=2.0.0,<2.5.2",),
+    affected=(">=1.8.0,<2.5.2",),
     targets=(Target("pytorch.core.module:LightningModule.to_torchscript", _to_torchscript),),
     upstream=Upstream(pull_requests=(20873,), fixed_in="2.5.2"),
     impact=Impact(

@@ -40,7 +40,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "all ranks evaluate the weights of rank zero"),
-    affected=(">=2.0.0,<2.0.2",),
+    affected=(">=1.8.0,<2.0.2",),
     targets=(Target("pytorch.strategies.ddp:DDPStrategy.setup", _setup),),
     upstream=Upstream(
         pull_requests=(17370,),

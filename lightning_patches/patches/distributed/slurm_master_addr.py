@@ -19,7 +19,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="hang",
-    affected=(">=2.0.0,<2.1.0",),
+    affected=(">=1.9.0,<2.1.0",),
     targets=(Target("fabric.plugins.environments.slurm:SLURMEnvironment.main_address", _main_address),),
     upstream=Upstream(issues=(17550,), pull_requests=(17596,), fixed_in="2.1.0"),
     impact=Impact(

@@ -29,7 +29,7 @@ PATCH = Patch(
     added="0.2.0",
     group="correctness",
     changes_results=Effect("numbers", "the model computes with the new value"),
-    affected=(">=2.0.0,<2.1.0",),
+    affected=(">=1.9.0,<2.1.0",),
     targets=(Target("fabric.wrappers:_FabricModule.__setattr__", _setattr, adds=True),),
     upstream=Upstream(pull_requests=(17731,), commit="377bfd2768", fixed_in="2.1.0"),
     impact=Impact(

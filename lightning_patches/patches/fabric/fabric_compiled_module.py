@@ -41,7 +41,7 @@ def _is_compiled(module: Any) -> bool:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="compat",
-    affected=(">=2.0.0,<=2.6.6",),
+    affected=(">=1.9.0,<=2.6.6",),
     targets=(
         Target(f"{_MODULE}.__init__", _init, before="2.6.4"),
         Target(f"{_MODULE}.module", _module),

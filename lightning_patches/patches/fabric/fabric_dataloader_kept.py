@@ -5,22 +5,29 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.engine.functions import stock_of
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
 def _setup_dataloader(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
-    def _setup_dataloader(
-        self: Any, dataloader: Any, use_distributed_sampler: bool = True, move_to_device: bool = True
-    ) -> Any:
-        if use_distributed_sampler and self._requires_distributed_sampler(dataloader):
-            return original(self, dataloader, use_distributed_sampler, move_to_device)
+    def setup(self: Any, dataloader: Any, replaces: bool, move_to_device: bool) -> Any:
+        if replaces and self._requires_distributed_sampler(dataloader):
+            return original(self, dataloader, replaces, move_to_device)
         names = vars(upstream_module(namespace, "fabric.fabric"))
         names["_auto_add_worker_init_fn"](dataloader, self.global_rank)
         dataloader = self._strategy.process_dataloader(dataloader)
         moves = move_to_device and not isinstance(self._strategy, names["XLAStrategy"])
         return names["_FabricDataLoader"](dataloader=dataloader, device=self.device if moves else None)
 
-    return _setup_dataloader
+    def _setup_dataloader(
+        self: Any, dataloader: Any, use_distributed_sampler: bool = True, move_to_device: bool = True
+    ) -> Any:
+        return setup(self, dataloader, use_distributed_sampler, move_to_device)
+
+    def _setup_in_1x(self: Any, dataloader: Any, replace_sampler: bool = True, move_to_device: bool = True) -> Any:
+        return setup(self, dataloader, replace_sampler, move_to_device)
+
+    return _setup_in_1x if "replace_sampler" in stock_of(original).__code__.co_varnames else _setup_dataloader
 
 
 PATCH = Patch(
@@ -28,7 +35,7 @@ PATCH = Patch(
     added="0.2.0",
     group="correctness",
     changes_results=Effect("numbers", "a loader of a custom class keeps its arguments"),
-    affected=(">=2.0.0,<2.1.0",),
+    affected=(">=1.9.0,<2.1.0",),
     targets=(Target("fabric.fabric:Fabric._setup_dataloader", _setup_dataloader),),
     upstream=Upstream(
         pull_requests=(18191,),

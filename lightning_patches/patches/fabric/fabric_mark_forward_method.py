@@ -51,7 +51,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="compat",
     changes_results=Effect("numbers", "only in programs that check for mark_forward_method"),
-    affected=(">=2.0.0,<2.3.0",),
+    affected=(">=1.9.0,<2.3.0",),
     targets=(
         Target(f"{_MODULE}.__getattr__", _getattr_marked),
         Target(f"{_MODULE}.mark_forward_method", _mark_forward_method, adds=True),

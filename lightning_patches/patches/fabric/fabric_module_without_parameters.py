@@ -31,7 +31,7 @@ def _setup(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(">=2.0.0,<2.0.2",),
+    affected=(">=1.9.0,<2.0.2",),
     targets=(Target(f"{_FABRIC}.setup", _setup), Target(f"{_FABRIC}.setup_module", _setup)),
     upstream=Upstream(
         pull_requests=(17441,),

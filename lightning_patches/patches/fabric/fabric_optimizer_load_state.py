@@ -24,7 +24,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "resumed training continues with the optimizer's state"),
-    affected=(">=2.0.0,<2.0.9",),
+    affected=(">=1.9.0,<2.0.9",),
     targets=(Target("fabric.wrappers:_FabricOptimizer.load_state_dict", _load_state_dict, adds=True),),
     upstream=Upstream(
         pull_requests=(18488,),

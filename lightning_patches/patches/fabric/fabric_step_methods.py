@@ -23,7 +23,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "gradients are averaged over the ranks, and steps compute in Fabric's precision"),
-    affected=(">=2.0.0,<2.0.2",),
+    affected=(">=1.9.0,<2.0.2",),
     targets=(Target("fabric.wrappers:_FabricModule.__getattr__", _getattr_steps),),
     upstream=Upstream(
         pull_requests=(17424, 17439),

@@ -165,7 +165,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "gradients are averaged over the ranks"),
-    affected=(">=2.0.0,<=2.6.6",),
+    affected=(">=1.9.0,<=2.6.6",),
     targets=(
         Target(f"{_MODULE}.__init__", _init),
         Target(f"{_MODULE}.forward", _forward),

@@ -20,7 +20,8 @@ def _apply_suggestion(original: Callable[..., Any], namespace: str) -> Callable[
             return finder
         # The finder computed, logged and set the suggestion before it restored the initial state from the checkpoint.
         learning_rate = finder.results["lr"][finder._optimal_idx]
-        names = (options["attr_name"],) if options.get("attr_name") else ("lr", "learning_rate")
+        name = options.get("attr_name") or getattr(trainer, "auto_lr_find", "")  # 2.x, 1.x
+        names = (name,) if name and isinstance(name, str) else ("lr", "learning_rate")
         for holder, name, current in list(_tuned.places(trainer, names)):
             if type(current) is not float or current != learning_rate:
                 _tuned.put(holder, name, learning_rate)
@@ -47,8 +48,11 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the training uses the learning rate that was found"),
-    affected=(">=2.0.0,<2.5.4",),
-    targets=(Target("pytorch.tuner.lr_finder:_lr_find", _apply_suggestion),),
+    affected=(">=1.8.0,<2.5.4",),
+    targets=(
+        Target("pytorch.tuner.lr_finder:_lr_find", _apply_suggestion, since="2.0.0"),
+        Target("pytorch.tuner.lr_finder:lr_find", _apply_suggestion, before="2.0.0"),
+    ),
     upstream=Upstream(
         pull_requests=(21068,),
         commit="3ed9d4edb7",

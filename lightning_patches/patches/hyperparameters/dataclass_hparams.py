@@ -33,7 +33,7 @@ def _of_dataclass(original: Callable[..., None], namespace: str) -> Callable[...
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(">=2.0.0,<2.5.3",),
+    affected=(">=1.8.0,<2.5.3",),
     targets=(Target("pytorch.utilities.parsing:save_hyperparameters", _of_dataclass),),
     upstream=Upstream(
         pull_requests=(21051,),

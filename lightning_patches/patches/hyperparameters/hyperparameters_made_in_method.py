@@ -23,7 +23,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=2.0.0,<2.6.0",),
+    affected=(">=1.9.4,<2.6.0",),
     targets=(Target("pytorch.utilities.parsing:_get_init_args", _get_init_args),),
     upstream=Upstream(
         pull_requests=(21227,),

@@ -21,7 +21,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=2.0.0,<2.0.1.post0",),
+    affected=(">=1.8.0,<2.0.1.post0",),
     targets=(Target("pytorch.utilities.parsing:is_picklable", _is_picklable),),
     upstream=Upstream(
         pull_requests=(17270,),

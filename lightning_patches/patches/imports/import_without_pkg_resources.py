@@ -78,8 +78,8 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="compat",
     affected=(
-        ">=1.5.0,<2.0.0",
-        ">=2.0.0,<2.4.0",
+        ">=1.5.0,<1.8.0",
+        ">=1.8.0,<2.4.0",
     ),
     only_with=("setuptools>=82",),
     targets=(

@@ -23,13 +23,14 @@ class _Written(NamedTuple):
 def _save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def save(self: Any) -> None:
         # Not with `Target.stock`: the class is fsspec's.
-        if type(self._fs).__module__ != "fsspec.implementations.local":
+        fs = getattr(self, "_fs", None)  # none in 1.9
+        if fs is not None and type(fs).__module__ != "fsspec.implementations.local":
             return original(self)
         path, rows, written = self.metrics_file_path, self.metrics, getattr(self, _WRITTEN, None)
         new = rows[written.length :] if written and written.rows is rows and written.size == _size(path) else None
         if written and new and len(rows) > written.length and all(row.keys() <= written.columns.keys() for row in new):
             columns = written.columns
-            with self._fs.open(path, "a", newline="") as file:
+            with (open if fs is None else fs.open)(path, "a", newline="") as file:
                 csv.DictWriter(file, fieldnames=list(columns)).writerows(new)
         else:
             original(self)
@@ -48,7 +49,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="performance",
-    affected=(">=2.0.0,<2.1.0",),
+    affected=(">=1.9.0,<2.1.0",),
     targets=(Target("fabric.loggers.csv_logs:_ExperimentWriter.save", _save),),
     upstream=Upstream(
         pull_requests=(18567,),

@@ -21,7 +21,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "rows of metrics.csv that would never be written"),
-    affected=(">=2.0.0,<2.0.5",),
+    affected=(">=1.9.0,<2.0.5",),
     targets=(Target("fabric.loggers.csv_logs:CSVLogger.log_metrics", _flush_without_step),),
     upstream=Upstream(
         issues=(17888,),

@@ -13,10 +13,11 @@ def _get_next_version(original: Callable[..., int], namespace: str) -> Callable[
     def get_next_version(self: Any) -> int:
         version = original(self)
         folder = os.path.join(self._root_dir, self.name)
-        if version == 0 and self._fs.isdir(folder):
+        fs = getattr(self, "_fs", None)
+        if version == 0 and (os.path if fs is None else fs).isdir(folder):
             # The original removes the directory's name from paths that may start differently, and Fabric's searches
             # the parent directory, so neither finds existing versions.
-            version = next_version(self._fs, folder)
+            version = next_version(fs, folder)
         return version
 
     return get_next_version
@@ -27,7 +28,7 @@ PATCH = Patch(
     added="0.2.0",
     group="correctness",
     changes_results=Effect("files", "each run has its own folder"),
-    affected=(">=2.0.0,<2.0.6",),
+    affected=(">=1.9.0,<2.0.6",),
     targets=(Target("fabric.loggers.csv_logs:CSVLogger._get_next_version", _get_next_version),),
     upstream=Upstream(
         pull_requests=(17986, 17139),

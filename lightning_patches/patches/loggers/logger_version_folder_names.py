@@ -15,7 +15,7 @@ def _next(folder: Callable[[Any], Any]) -> Callable[..., Any]:
             try:
                 return original(self)
             except ValueError:  # a name such as version_x
-                return next_version(self._fs, folder(self))
+                return next_version(getattr(self, "_fs", None), folder(self))
 
         return get_next_version
 
@@ -34,7 +34,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=2.0.0,<2.1.1",),
+    affected=(">=1.9.0,<2.1.1",),
     targets=(
         Target("fabric.loggers.csv_logs:CSVLogger._get_next_version", _next(_root), before="2.0.6"),
         Target("fabric.loggers.csv_logs:CSVLogger._get_next_version", _next(_below_root), since="2.0.6"),

@@ -25,7 +25,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=2.0.0,<2.5.1",),
+    affected=(">=1.9.0,<2.5.1",),
     targets=(Target("pytorch.loggers.mlflow:MLFlowLogger._scan_and_log_checkpoints", _scan_and_log_checkpoints),),
     upstream=Upstream(pull_requests=(20642,), commit="eb082b2a08", fixed_in="2.5.1"),
     impact=Impact(

@@ -14,7 +14,8 @@ _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
 def _extract(original: Callable[..., int], namespace: str) -> Callable[..., int]:
     def _extract_batch_size(self: Any, value: Any, batch_size: Any, meta: Any) -> int:
-        is_asked = self.batch is not None and value.is_tensor and meta.on_epoch and meta.is_mean_reduction
+        is_tensor = getattr(value, "is_tensor", False)  # a dictionary of values in 1.x has none
+        is_asked = self.batch is not None and is_tensor and meta.on_epoch and meta.is_mean_reduction
         if is_asked and batch_size is None and self.batch_size is None:
             sizes = upstream_module(namespace, _DATA)._extract_batch_size(self.batch)
             with contextlib.suppress(RecursionError):  # the original raises a clear error
@@ -28,7 +29,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="performance",
-    affected=(">=2.0.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(Target(f"{_RESULT}:_ResultCollection._extract_batch_size", _extract),),
     upstream=Upstream(issues=(10349, 10093)),
     impact=Impact(

@@ -6,6 +6,8 @@ from typing import Any, Callable, Optional
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
+_CONNECTORS = "pytorch.trainer.connectors.logger_connector.logger_connector"
+
 
 def _log_metrics(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def log_metrics(self: Any, metrics: Any, step: Optional[int] = None) -> None:
@@ -22,11 +24,10 @@ PATCH = Patch(
     added="0.2.0",
     group="crash",
     changes_results=Effect("files", "the step is written as a whole number"),
-    affected=(">=2.0.0,<2.5.2",),
+    affected=(">=1.8.0,<2.5.2",),
     targets=(
-        Target(
-            "pytorch.trainer.connectors.logger_connector.logger_connector:_LoggerConnector.log_metrics", _log_metrics
-        ),
+        Target(f"{_CONNECTORS}:_LoggerConnector.log_metrics", _log_metrics, since="2.0.0"),
+        Target(f"{_CONNECTORS}:LoggerConnector.log_metrics", _log_metrics, before="2.0.0"),
     ),
     upstream=Upstream(
         issues=(20692,),

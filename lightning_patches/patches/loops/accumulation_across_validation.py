@@ -8,11 +8,11 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 
 
 def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def on_run_start(self: Any) -> None:
+    def on_run_start(self: Any, *arguments: Any, **named: Any) -> None:
         trainer = self.trainer
         without = trainer.state.fn != "fit" or trainer.accumulate_grad_batches == 1
         if without or not trainer.fit_loop._should_accumulate():  # also considers the strategy and custom loops
-            original(self)
+            original(self, *arguments, **named)
             return
         attributes = vars(trainer.lightning_module)
         had = {name: attributes[name] for name in ("zero_grad",) if name in attributes}
@@ -24,7 +24,7 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
         # Replaces only the first call, with which the loop starts. Hooks that run later get the real method.
         attributes["zero_grad"] = put_back
         try:
-            original(self)
+            original(self, *arguments, **named)
         finally:
             if attributes.get("zero_grad") is put_back:
                 put_back()
@@ -36,8 +36,11 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "gradients from before a validation are kept"),
-    affected=(">=2.0.0,<2.1.0",),
-    targets=(Target("pytorch.loops.evaluation_loop:_EvaluationLoop.on_run_start", _on_run_start),),
+    affected=(">=1.8.0,<2.1.0",),
+    targets=(
+        Target("pytorch.loops.evaluation_loop:_EvaluationLoop.on_run_start", _on_run_start, since="2.0.0"),
+        Target("pytorch.loops.dataloader.evaluation_loop:EvaluationLoop.on_run_start", _on_run_start, before="2.0.0"),
+    ),
     upstream=Upstream(
         pull_requests=(18710,),
         commit="a26424e89e",

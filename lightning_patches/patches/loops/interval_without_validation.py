@@ -18,20 +18,43 @@ def _setup_data_without_validation(original: Callable[..., None], namespace: str
                 raise
             # All is set up by then; the original would only have one more warning to give.
             if trainer.loggers and self.max_batches < trainer.log_every_n_steps and not trainer.fast_dev_run:
-                upstream_module(namespace, "pytorch.loops.fit_loop").rank_zero_warn(
-                    f"Trainer(log_every_n_steps={trainer.log_every_n_steps}) is more than the {self.max_batches}"
-                    " batches of a training epoch: an epoch may end without a step being logged.",
-                    category=upstream_module(namespace, "fabric.utilities.warnings").PossibleUserWarning,
-                )
+                _warn(namespace, "pytorch.loops.fit_loop", trainer, self.max_batches)
 
     return setup_data
+
+
+def _reset_without_validation(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def reset_train_dataloader(self: Any, model: Any = None) -> None:
+        try:
+            original(self, model)
+        except ValueError as error:
+            is_interval = str(error).startswith("`val_check_interval`")
+            if self.limit_val_batches != 0 or not is_interval or self.num_training_batches == 0:
+                raise
+            if self.loggers and self.num_training_batches < self.log_every_n_steps:
+                _warn(namespace, "pytorch.trainer.trainer", self, self.num_training_batches)
+
+    return reset_train_dataloader
+
+
+def _warn(namespace: str, module: str, trainer: Any, batches: int) -> None:
+    """Give the warning that the original would have given next."""
+    home = upstream_module(namespace, module)
+    home.rank_zero_warn(
+        f"Trainer(log_every_n_steps={trainer.log_every_n_steps}) is more than the {batches}"
+        " batches of a training epoch: an epoch may end without a step being logged.",
+        category=home.PossibleUserWarning,
+    )
 
 
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(">=2.0.0,<2.6.4",),
-    targets=(Target("pytorch.loops.fit_loop:_FitLoop.setup_data", _setup_data_without_validation),),
+    affected=(">=1.8.0,<2.6.4",),
+    targets=(
+        Target("pytorch.loops.fit_loop:_FitLoop.setup_data", _setup_data_without_validation, since="2.0.0"),
+        Target("pytorch.trainer.trainer:Trainer.reset_train_dataloader", _reset_without_validation, before="2.0.0"),
+    ),
     upstream=Upstream(
         pull_requests=(21560,),
         commit="9dc525c2bf",

@@ -7,6 +7,8 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
+_METHOD = "ClosureResult.from_training_step_output"
+
 
 def _from_training_step_output(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def from_training_step_output(cls: Any, training_step_output: Any, *args: Any, **kwargs: Any) -> Any:
@@ -21,11 +23,10 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=2.0.0,<2.1.0",),
+    affected=(">=1.8.0,<2.1.0",),
     targets=(
-        Target(
-            "pytorch.loops.optimization.automatic:ClosureResult.from_training_step_output", _from_training_step_output
-        ),
+        Target(f"pytorch.loops.optimization.automatic:{_METHOD}", _from_training_step_output, since="2.0.0"),
+        Target(f"pytorch.loops.optimization.optimizer_loop:{_METHOD}", _from_training_step_output, before="2.0.0"),
     ),
     upstream=Upstream(pull_requests=(18657,), commit="ac713656da", fixed_in="2.1.0"),
     impact=Impact(

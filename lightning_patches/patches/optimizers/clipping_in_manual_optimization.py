@@ -8,6 +8,8 @@ from typing import Any, Callable
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
+_PLUGIN = "pytorch.plugins.precision.precision_plugin:PrecisionPlugin"
+
 
 def _verify(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def __verify_manual_optimization_support(trainer: Any, model: Any) -> None:
@@ -37,6 +39,29 @@ def _clip(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     return _clip_gradients
 
 
+def _clip_in_1x(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def _clip_gradients(
+        self: Any,
+        model: Any,
+        optimizer: Any,
+        optimizer_idx: int,
+        clip_val: Any = None,
+        gradient_clip_algorithm: Any = None,
+    ) -> None:
+        if not clip_val or not _is_manual(model, namespace):
+            original(self, model, optimizer, optimizer_idx, clip_val, gradient_clip_algorithm=gradient_clip_algorithm)
+            return
+        model.trainer._call_lightning_module_hook(
+            "configure_gradient_clipping",
+            optimizer,
+            optimizer_idx,
+            gradient_clip_val=clip_val,
+            gradient_clip_algorithm=gradient_clip_algorithm,
+        )
+
+    return _clip_gradients
+
+
 def _is_manual(model: Any, namespace: str) -> bool:
     module = upstream_module(namespace, "pytorch.core.module").LightningModule
     return isinstance(model, module) and not model.automatic_optimization
@@ -46,10 +71,11 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="compat",
-    affected=(">=2.0.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(
         Target("pytorch.trainer.configuration_validator:__verify_manual_optimization_support", _verify),
-        Target("pytorch.plugins.precision.precision_plugin:PrecisionPlugin._clip_gradients", _clip, before="2.1.1"),
+        Target(f"{_PLUGIN}._clip_gradients", _clip_in_1x, before="2.0.0"),
+        Target(f"{_PLUGIN}._clip_gradients", _clip, since="2.0.0", before="2.1.1"),
         Target("pytorch.plugins.precision.precision:Precision._clip_gradients", _clip, since="2.1.1"),
     ),
     upstream=Upstream(issues=(14598,)),

@@ -28,8 +28,11 @@ def _closure(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(">=2.0.0,<2.0.7",),
-    targets=(Target("pytorch.loops.optimization.automatic:Closure.closure", _closure),),
+    affected=(">=1.8.0,<2.0.7",),
+    targets=(
+        Target("pytorch.loops.optimization.automatic:Closure.closure", _closure, since="2.0.0"),
+        Target("pytorch.loops.optimization.optimizer_loop:Closure.closure", _closure, before="2.0.0"),
+    ),
     upstream=Upstream(pull_requests=(18268,), fixed_in="2.0.7"),
     impact=Impact(
         "An optimizer whose step() runs under torch.no_grad() and does not enable gradients for its closure ends the "

@@ -40,13 +40,14 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="compat",
-    affected=(">=1.5.0,<1.8.4",),
+    affected=(">=1.5.0,<1.8.0", ">=1.8.0,<1.8.4"),
     only_with=("torch>=2.0",),
+    after=("manual-optimization-schedulers",),
     targets=(
         Target("pytorch.trainer.optimizers:TrainerOptimizersMixin._configure_schedulers", _configure, before="1.6.0"),
         Target("pytorch.core.optimizer:_validate_scheduler_api", _validate_scheduler_api, since="1.6.0"),
     ),
-    upstream=Upstream(issues=(15912,), fixed_in="1.8.4"),
+    upstream=Upstream(issues=(15912,), pull_requests=(15940,), fixed_in="1.8.4"),
     impact=Impact(
         "With torch 2.0 and later, fit fails as soon as configure_optimizers returns a learning rate scheduler.",
         (

@@ -39,15 +39,11 @@ if __name__ == "__main__":
     model = Model()
     trainer = scenario.trainer(max_epochs=1, accelerator="cpu")
     with scenario.observing_warnings():
-        found = (
-            scenario.pytorch("tuner")
-            .Tuner(trainer)
-            .scale_batch_size(
-                model,
-                mode="binsearch" if scenario.CASE == "binsearch" else "power",
-                steps_per_trial=1,
-                max_trials={"power": 3, "binsearch": 3, "one": 1}.get(scenario.CASE, 10),
-                init_val=16 if scenario.CASE == "first" else 2,
-            )
+        found = scenario.tuner(trainer).scale_batch_size(
+            model,
+            mode="binsearch" if scenario.CASE == "binsearch" else "power",
+            steps_per_trial=1,
+            max_trials={"power": 3, "binsearch": 3, "one": 1}.get(scenario.CASE, 10),
+            init_val=16 if scenario.CASE == "first" else 2,
         )
     scenario.observe(found=found, set=model.batch_size, tried=model.tried)

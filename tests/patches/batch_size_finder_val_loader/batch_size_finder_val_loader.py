@@ -45,7 +45,7 @@ if __name__ == "__main__":
     options = {"max_epochs": 2, "num_sanity_val_steps": 0, "accelerator": "cpu"}
     if scenario.CASE == "tuner":
         trainer = scenario.trainer(**options)
-        scenario.pytorch("tuner").Tuner(trainer).scale_batch_size(model, **search)
+        scenario.tuner(trainer).scale_batch_size(model, **search)
         loaders = trainer.train_dataloader, trainer.val_dataloaders
         scenario.observe(batch_sizes=[loader.batch_size for loader in loaders], limit=trainer.num_val_batches)
     else:

@@ -14,7 +14,7 @@ NORMS = []
 CLIPPED = {"gradient_clip_val": 0.5, "gradient_clip_algorithm": ALGORITHM}
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.boring_model()):
     """Two networks with an optimizer each, as a GAN has them."""
 
     automatic_optimization = False
@@ -44,7 +44,7 @@ if __name__ == "__main__":
     if KIND == "accumulated":
         options["accumulate_grad_batches"] = 2
     if KIND == "mixed":
-        options["precision"] = "bf16-mixed"
+        options["precision"] = scenario.precision("bf16-mixed")
     model = Model()
     trainer = scenario.trainer(accelerator="cpu", limit_train_batches=3, limit_val_batches=0, max_epochs=1, **options)
     with scenario.observing_errors():

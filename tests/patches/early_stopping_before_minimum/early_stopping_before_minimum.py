@@ -11,7 +11,7 @@ elif CASE == "again":
     VALUES = [1.0, 1.1, 1.2, 0.9, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8]
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.boring_model()):
     def validation_step(self, batch, batch_idx):
         self.log("v", VALUES[self.current_epoch])
         self.log("w", -float(self.current_epoch) if self.current_epoch < 1 else 5.0)

@@ -30,7 +30,7 @@ class Model(torch.nn.Module):
 
 
 if __name__ == "__main__":
-    fabric = Fabric(accelerator="cpu", devices=1, precision="bf16-mixed")
+    fabric = Fabric(accelerator="cpu", devices=1, precision=scenario.precision("bf16-mixed"))
     torch.manual_seed(3)
     model = Model()
     before = model.body.weight.clone()

@@ -27,8 +27,8 @@ class ByFunction(scenario.fabric("strategies").SingleDeviceStrategy):
 
 
 if __name__ == "__main__":
-    strategy = ByFunction("cpu") if scenario.CASE == "function" else "auto"
-    fabric = Fabric(accelerator="cpu", devices=1, strategy=strategy)
+    own = {"strategy": ByFunction("cpu")} if scenario.CASE == "function" else {}
+    fabric = Fabric(accelerator="cpu", devices=1, **own)
     torch.manual_seed(3)
     net = Net()
     module = net if scenario.CASE in ("plain", "function") else torch.compile(net, backend="eager")

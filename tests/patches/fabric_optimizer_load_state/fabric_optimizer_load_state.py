@@ -26,16 +26,32 @@ def train(model, optimizer, steps):
         optimizer.step()
 
 
+def save(path, state):
+    if scenario.is_1x():
+        fabric.save({name: one.state_dict() for name, one in state.items()}, path)
+    else:
+        fabric.save(path, state)
+
+
+def load(path, state):
+    if scenario.is_1x():
+        saved = fabric.load(path)
+        for name, one in state.items():
+            one.load_state_dict(saved[name])
+    else:
+        fabric.load(path, state)
+
+
 if __name__ == "__main__":
     fabric = Fabric(accelerator="cpu", devices=1)
     checkpoint = os.path.join(os.environ.get("SCENARIO_OUT", "."), "fabric.ckpt")
     model, optimizer = set_up(lr=0.01)
     train(model, optimizer, 3)
-    fabric.save(checkpoint, {"model": model, "optimizer": optimizer})
+    save(checkpoint, {"model": model, "optimizer": optimizer})
     train(model, optimizer, 3)
 
     resumed, its_optimizer = set_up(lr=9.0)
-    fabric.load(checkpoint, {"model": resumed, "optimizer": its_optimizer})
+    load(checkpoint, {"model": resumed, "optimizer": its_optimizer})
     scheduler = torch.optim.lr_scheduler.LambdaLR(its_optimizer, lambda step: 1.0)
     train(resumed, its_optimizer, 3)
     shown, used = its_optimizer.param_groups[0]["lr"], its_optimizer.optimizer.param_groups[0]["lr"]

@@ -25,7 +25,7 @@ class Model(scenario.pytorch().LightningModule):
 
 if __name__ == "__main__":
     precision = "bf16-mixed" if scenario.CASE == "precision" else "32-true"
-    fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp", precision=precision)
+    fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp", precision=scenario.precision(precision))
     fabric.launch()
     torch.manual_seed(3)
     model = Model()

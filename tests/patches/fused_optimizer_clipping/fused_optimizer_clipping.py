@@ -44,7 +44,7 @@ if __name__ == "__main__":
     pl.seed_everything(3)
     by_hand = scenario.CASE.endswith("by_hand")
     model = ByHand() if by_hand else Model()
-    options = {"max_epochs": 2, "accelerator": "cpu", "precision": "bf16-mixed"}
+    options = {"max_epochs": 2, "accelerator": "cpu", "precision": scenario.precision("bf16-mixed")}
     if scenario.CASE in ("fused", "value"):
         options.update(gradient_clip_val=0.5, gradient_clip_algorithm="value" if BY_VALUE else "norm")
     trainer = scenario.trainer(**options)

@@ -8,6 +8,7 @@ PROOFS = tuple(
         "legacy-checkpoint-enum",
         sees(lambda seen: (seen["error"] or "").endswith("has no attribute '_FaultTolerantMode'")),
         case=case,
+        since="2.0.0" if case == "fit" else "",
         right=sees(lambda seen: seen["error"] is None and bool(seen["found"]) and not seen["left"]),
     )
     for case in ("model", "fit", "context")

@@ -39,7 +39,7 @@ if __name__ == "__main__":
     trainer = scenario.trainer(strategy="ddp", accelerator="gpu", devices=2, max_epochs=1)
     with scenario.observing_errors():
         if scenario.CASE == "lr_find":
-            tuner = scenario.pytorch("tuner").Tuner(trainer)
+            tuner = scenario.tuner(trainer)
             tuner.lr_find(model, loader(), loader(), num_training=5, max_lr=1e-2)
         else:
             trainer.fit(model, loader(), loader())

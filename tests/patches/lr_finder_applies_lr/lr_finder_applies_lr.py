@@ -83,6 +83,6 @@ if __name__ == "__main__":
     )
     with scenario.observing_warnings() if "groups" in scenario.CASE else contextlib.nullcontext():
         if not by_callback:
-            scenario.pytorch("tuner").Tuner(trainer).lr_find(model, num_training=20, **options)
+            scenario.tuner(trainer).lr_find(model, num_training=20, **options)
         trainer.fit(model)
     scenario.observe(attribute=model.current_rate(), rates=model.rates, weight=model.layer.weight)

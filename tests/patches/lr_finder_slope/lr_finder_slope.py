@@ -27,17 +27,13 @@ if __name__ == "__main__":
     pl.seed_everything(3)
     model = Model()
     trainer = scenario.trainer(max_epochs=3, accelerator="cpu")
-    finder = (
-        scenario.pytorch("tuner")
-        .Tuner(trainer)
-        .lr_find(
-            model,
-            DataLoader(torch.arange(80.0).reshape(40, 2) / 80, batch_size=1),
-            mode="linear" if scenario.CASE == "linear" else "exponential",
-            num_training=11 if scenario.CASE == "few" else 40,
-            early_stop_threshold=None,
-            update_attr=False,
-        )
+    finder = scenario.tuner(trainer).lr_find(
+        model,
+        DataLoader(torch.arange(80.0).reshape(40, 2) / 80, batch_size=1),
+        mode="linear" if scenario.CASE == "linear" else "exponential",
+        num_training=11 if scenario.CASE == "few" else 40,
+        early_stop_threshold=None,
+        update_attr=False,
     )
     rates, losses = finder.results["lr"], finder.results["loss"]
     suggested = finder.suggestion()

@@ -19,7 +19,7 @@ class Halving:
         pass
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.boring_model()):
     def __init__(self, automatic):
         super().__init__()
         self.automatic_optimization = automatic

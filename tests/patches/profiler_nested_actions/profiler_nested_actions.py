@@ -27,7 +27,7 @@ if sys.version_info < (3, 12):
 import _scenario as scenario
 
 
-class Measured(scenario.pytorch("demos.boring_classes").BoringModel):
+class Measured(scenario.boring_model()):
     def training_step(self, batch, batch_idx):
         with self.trainer.profiler.profile("within"):
             return super().training_step(batch, batch_idx)

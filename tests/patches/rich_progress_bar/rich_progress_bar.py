@@ -44,6 +44,9 @@ if __name__ == "__main__":
         # As it is read: the older releases name the colour where the newer ones leave it to the theme.
         names = [Text.from_markup(task.description).plain for task in bar.progress.tasks]
         bars = {"fit": [(n, task.completed, task.total) for n, task in zip(names, bar.progress.tasks)]}
+        if scenario.is_1x():  # the bar of the epoch includes the four batches of the validation
+            of_validation = [4 if "Epoch" in name else 0 for name, _, _ in bars["fit"]]
+            bars["fit"] = [(name, one - n, all_ - n) for (name, one, all_), n in zip(bars["fit"], of_validation)]
         for stage in (trainer.validate, trainer.test, trainer.predict):
             stage(model, loader)
             bars[stage.__name__] = [(task.completed, task.total) for task in bar.progress.tasks]

@@ -5,8 +5,6 @@ model is handed to the function that is launched), ``one`` (Fabric, one process;
 afterwards), ``asked`` (Fabric; the model counts who asks for its parameters).
 """
 
-import os
-
 import _scenario as scenario
 import torch
 
@@ -33,7 +31,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 def add(model, strategy):
-    rank = int(os.environ["LOCAL_RANK"])
+    rank = scenario.rank()
     strategy.barrier()
     for turn in range(strategy.num_processes):
         if turn == rank:

@@ -126,7 +126,7 @@ if __name__ == "__main__":
     weights = {name: value.clone() for name, value in model.state_dict().items()}
     model.fails = scenario.CASE != "no_search"
     context = None
-    tuner = scenario.pytorch("tuner").Tuner(trainer)
+    tuner = scenario.tuner(trainer)
     try:
         with scenario.observing_errors():
             if scenario.CASE in ("lr_callback", "one_rank"):

@@ -53,7 +53,7 @@ if __name__ == "__main__":
     trainer = scenario.trainer(
         max_epochs=1, accelerator="cpu", callbacks=[finder] if scenario.CASE == "lr_callback" else []
     )
-    tuner = scenario.pytorch("tuner").Tuner(trainer)
+    tuner = scenario.tuner(trainer)
     with scenario.observing_errors():
         if scenario.CASE.startswith("exchanged"):
             try:

@@ -118,7 +118,7 @@ def headline(one: Audited) -> str:
     if more:
         text += f" {more} more {'is' if more == 1 else 'are'} there with an older torch only."
     if gate.is_unknown(one.version, ()):
-        text += " Of 1.x no more is known here than what keeps it from running on today's packages."
+        text += " Of 1.5 to 1.7 no more is known here than what keeps them from running on today's packages."
     return text
 
 
