@@ -88,17 +88,20 @@ def write(one: Answer) -> Text:
         more = list(dict.fromkeys(more))
     written = _written_by(one) if not one.hangs else ""
     more = [written, *more] if written else more
-    verdict, do = text.verdict, text.do
-    if one.is_of_a_hang:
-        hint = "If several ranks stand still, the hang watch tells."
-        verdict = f"{verdict} {hint}" if one.main is not None else "A program that stands still."
-        do = f"If several ranks stand still: {_hang_watch(one.logs)}"
-    if one.compromised is not None:
-        more.insert(0, f"Besides: {verdict} {do}")
-        line, is_installed = one.compromised.line, one.compromised.is_installed
-        where = f" (line {line} of the log)" if line else " (it is installed here)" if is_installed else ""
-        verdict, do = f"{_alert(one.compromised)}{where}.", f"{ADVICE[0].upper()}{ADVICE[1:]}."
-    return Text(verdict, do, text.why, more)
+    verdict, do = _about_a_hang(one, text) if one.is_of_a_hang else (text.verdict, text.do)
+    if one.compromised is None:
+        return Text(verdict, do, text.why, more)
+    line, is_installed = one.compromised.line, one.compromised.is_installed
+    where = f" (line {line} of the log)" if line else " (it is installed here)" if is_installed else ""
+    alert = f"{_alert(one.compromised)}{where}."
+    return Text(alert, f"{ADVICE[0].upper()}{ADVICE[1:]}.", text.why, [f"Besides: {verdict} {do}", *more])
+
+
+def _about_a_hang(one: Answer, text: Text) -> tuple[str, str]:
+    """Return the verdict and the advice for a user who describes a hang."""
+    verdict = f"{text.verdict} If several ranks stand still, the hang watch tells."
+    do = f"If several ranks stand still: {_hang_watch(one.logs)}"
+    return verdict if one.main is not None else "A program that stands still.", do
 
 
 def _about_subject(one: Answer) -> Text:
