@@ -44,10 +44,10 @@ TRACEBACK = "LIGHTNING_PATCHES_TRACEBACK"
 _EPILOG = """\
 exit status:
   0  all is well
-  1  something is not as wanted: the help of each command says what
-  2  the command line, or LIGHTNING_PATCHES, asks for something that does not exist; a file cannot be read, or output
-     written; or an error that is ours
-  3  `audit` was asked about a release that it does not know, or did not look at everything"""
+  1  a problem was found: the help of each command says which
+  2  the command line or LIGHTNING_PATCHES names something that does not exist; a file cannot be read; output cannot be
+     written; or lightning-patches itself has a bug
+  3  `audit` does not know a release, or did not read all files"""
 _COMPLETION = """
 
 completion, with `pip install argcomplete` beside this package; in bash and zsh, and in fish:
@@ -57,14 +57,14 @@ completion, with `pip install argcomplete` beside this package; in bash and zsh,
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """As argparse does, but wrapped to the terminal."""
+        """Print a usage error, wrapped to the terminal, and exit."""
         self.print_usage(sys.stderr)
         message = re.sub(r"\S{200,}", lambda word: _output.cut(word[0]), message)
         _output.complain(f"{self.prog}: error: {message}")
         self.exit(USAGE)
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """As argparse does, which passes over what cannot be written."""
+        """Print a message through our output functions."""
         if message and file is sys.stdout:
             _output.write(message.rstrip("\n"))
         else:
@@ -166,9 +166,9 @@ def _run(arguments: list[str]) -> int:
             for line in traceback.format_exc().splitlines():
                 _output.complain(line)
         _output.complain(
-            f"{PROGRAM}: {type(error).__name__}: {_output.shown(str(error)[:2000])}. This is a bug of {PROGRAM} "
-            f"{lightning_patches.__version__}: please report this line and the command, in an issue of the repository "
-            f"that you have it from; with {TRACEBACK}=1 set, it says more."
+            f"{PROGRAM}: {type(error).__name__}: {_output.shown(str(error)[:2000])}. This is a bug in {PROGRAM} "
+            f"{lightning_patches.__version__}. Please report this line and the command in an issue of its repository. "
+            f"With {TRACEBACK}=1 it prints a traceback."
         )
         return USAGE
 
@@ -185,7 +185,7 @@ def _complete() -> None:
 def _parser(arguments: list[str], completing: bool = False) -> argparse.ArgumentParser:
     parser = _Parser(
         prog=PROGRAM,
-        description="Fixes for known bugs of PyTorch Lightning: what they are, and what they do here.",
+        description="Fixes for known bugs of PyTorch Lightning, and what they do in this environment.",
         epilog=_EPILOG + _COMPLETION,
         formatter_class=_Help,
     )
@@ -223,5 +223,5 @@ def _load(name: str) -> ModuleType:
 def _unknown(name: str) -> str:
     known, name = commands(), _output.cut(name)
     close = difflib.get_close_matches(name, known, n=2)
-    hint = f"Did you mean {' or '.join(close)}?" if close else f"There are {', '.join(known)}."
+    hint = f"Did you mean {' or '.join(close)}?" if close else f"The commands are {', '.join(known)}."
     return f"there is no command {name!r}. {hint}"

@@ -1,4 +1,4 @@
-"""Read files that a stranger wrote. Everything that is read has a bound.
+"""Read untrusted files, with limits.
 
     with _files.parsing(path):
         data = _files.parse_json(_files.read_text(path))
@@ -22,16 +22,16 @@ from lightning_patches.system import open_regular as open_regular
 from lightning_patches.system import read_regular
 
 MAX_BYTES = 16 << 20
-"""Of a file that is read as a whole. The largest lock files have some megabytes."""
+"""Largest file that is read as a whole, in bytes. The largest lock files have some megabytes."""
 MAX_PARSED = 4 << 20
 """Bytes of TOML, YAML, or lines that are parsed one by one. A megabyte may take seconds."""
 MAX_SCRIPT = 192 << 10
-"""Of a Python script. Below 3.11 the parser of Python itself dies of an expression with 130,000 levels, which takes
-two bytes a level."""
+"""Largest Python script, in bytes. Below Python 3.11, an expression with 130,000 levels crashes Python's own parser.
+It needs two bytes per level."""
 MAX_LINE = 4096
-"""Of a line that is matched with patterns: no symptom and no requirement is longer."""
+"""Longest line that is matched with patterns, in characters. No symptom and no requirement is longer."""
 MAX_DEPTH = 100
-"""Of brackets within each other in YAML, and of the parts of a key in TOML. No file that people use comes near it."""
+"""Levels of brackets in YAML, and parts of a key in TOML. Real files have far fewer."""
 
 
 def read(path: str, most: int = MAX_BYTES) -> bytes:
@@ -47,13 +47,13 @@ def read(path: str, most: int = MAX_BYTES) -> bytes:
 
 
 def read_text(path: str, most: int = MAX_BYTES) -> str:
-    """The same as text.
+    """Read a text file.
 
     Raises:
         UsageError: it cannot be read, is too large, or is not text.
     """
     found = read(path, most)
-    is_wide = found.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as PowerShell writes what is redirected
+    is_wide = found.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # from PowerShell
     try:
         return found.decode("utf-16" if is_wide else "utf-8-sig")
     except UnicodeDecodeError:
@@ -61,7 +61,7 @@ def read_text(path: str, most: int = MAX_BYTES) -> str:
 
 
 def inside(root: str, path: str) -> Optional[str]:
-    """Follow all links of a path. Returns where it leads, or ``None`` if that is outside of the directory ``root``."""
+    """Resolve all links of a path. Return ``None`` if it leads out of the directory ``root``."""
     try:
         real = os.path.realpath(path)
         top = os.path.realpath(root)
@@ -71,12 +71,12 @@ def inside(root: str, path: str) -> Optional[str]:
 
 
 def lines(text: str) -> list[str]:
-    """The lines of a text, each cut to :data:`MAX_LINE` characters, to be matched with patterns."""
+    """Split a text into lines, each cut to :data:`MAX_LINE` characters."""
     return [line[:MAX_LINE] for line in text.splitlines()]
 
 
 class MalformedError(ValueError):
-    """A file is not what its name says. The message is safe to show: it has no text of the file."""
+    """A file does not have the format of its name. The message contains no text of the file."""
 
 
 @contextmanager
@@ -162,14 +162,14 @@ def parse_yaml(text: str) -> Any:
 
 
 def _built(yaml: Any, events: Iterator[Any]) -> Any:
-    """The data of a YAML document. Some builds of libyaml crash on deep nesting when they build it themselves."""
+    """Build the data of a YAML document. Some builds of libyaml crash on deep nesting when they build it."""
     documents: list[Any] = []
-    open_ones: list[tuple[Any, Any]] = [(documents, None)]
+    containers: list[tuple[Any, Any]] = [(documents, None)]
     keys: list[Any] = []  # of the open mappings, the key that waits for its value
     anchors: dict[str, Any] = {}
 
     def add(value: Any) -> None:
-        container = open_ones[-1][0]
+        container = containers[-1][0]
         if isinstance(container, list):
             container.append(value)
         elif keys[-1] is None:
@@ -191,13 +191,13 @@ def _built(yaml: Any, events: Iterator[Any]) -> Any:
                 raise MalformedError(f"line {event.start_mark.line + 1} is not valid YAML")
             add(anchors[event.anchor])
         elif isinstance(event, yaml.CollectionStartEvent):
-            if len(open_ones) > MAX_DEPTH:
+            if len(containers) > MAX_DEPTH:
                 raise MalformedError("it is nested too deeply")
             is_mapping = isinstance(event, yaml.MappingStartEvent)
-            open_ones.append(({} if is_mapping else [], event.anchor))
+            containers.append(({} if is_mapping else [], event.anchor))
             keys += [None] * is_mapping
         elif isinstance(event, yaml.CollectionEndEvent):
-            value, anchor = open_ones.pop()
+            value, anchor = containers.pop()
             if isinstance(value, dict):
                 keys.pop()
             add(value)

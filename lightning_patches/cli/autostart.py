@@ -63,17 +63,17 @@ from lightning_patches.cli._exit_status import NOT_APPLIED, OK, UsageError
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.system import python_command
 
-HELP = "turn the patches on in every program of this environment that runs with LIGHTNING_PATCHES set"
+HELP = "patch every program of this environment that runs with LIGHTNING_PATCHES set"
 STEM = "lightning_patches_autostart"
 PTH = (
     'import os, sys; os.environ.get("LIGHTNING_PATCHES") and not sys.flags.ignore_environment and '
     'any(f.find_spec("lightning_patches", None) for f in sys.meta_path) and __import__("lightning_patches")\n'
 )
-"""Asleep it costs a look at one variable. The question to the finders is what ``importlib.util.find_spec`` asks,
-without its import, which takes longer than all the rest."""
+"""Without LIGHTNING_PATCHES it only reads one variable. It calls the finders itself, because the import of
+``importlib.util`` takes longer than all the rest."""
 START = "_lightning_patches:start\n"
 EXPORTED = "python{}.{}".format(*sys.version_info)
-"""The launcher's ``sitecustomize`` looks for this directory beside it, and so acts in this version only."""
+"""The exported ``sitecustomize`` looks for this directory beside it, so that it acts only in this version of Python."""
 _ROOT = Path(os.path.abspath(startup.__file__)).parents[2]
 INSTEAD = (
     "Instead: use a virtual environment, or start the program with `lightning-patches run`, or put "
@@ -83,11 +83,11 @@ INSTEAD = (
 
 @dataclass(frozen=True)
 class Site:
-    """A site directory, and what ``enable`` writes there.
+    """A site directory, and the files that ``enable`` writes there.
 
     Args:
         directory: where Python looks for ``.pth`` files.
-        version: of the Python that does.
+        version: the version of that Python.
         record: RECORD of the installed distribution, if it is installed in ``directory`` by pip or uv.
     """
 
@@ -100,9 +100,9 @@ class Site:
         """The content of each file.
 
         Python 3.15 has ``.start`` files (PEP 829), and 3.18 no longer runs lines of ``.pth`` files. Until then a line
-        is better: a ``.start`` file makes Python 3.15.2 import ``pkgutil`` and ``re`` at every start, even if the
-        variable is unset, which takes more than half of a bare start. Without its package it is reported at every
-        start.
+        is better. A ``.start`` file makes Python 3.15.2 import ``pkgutil`` and ``re`` at every start, even if the
+        variable is unset, which takes more than half of a bare start. If its package is missing, Python reports that
+        at every start.
         """
         files = {self.directory / f"{STEM}.pth": PTH.encode()}
         if self.version >= (3, 18):
@@ -113,7 +113,7 @@ class Site:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = ("enable", "disable", "export", "status")
     parser.add_argument("action", choices=actions, metavar="{enable,disable,export,status}")
-    parser.add_argument("directory", metavar="DIR", nargs="?", help="export: where to; a new or an empty directory")
+    parser.add_argument("directory", metavar="DIR", nargs="?", help="export: the target, a new or an empty directory")
     parser.add_argument("--all", action="store_true", help="disable: in every site directory of this Python")
     parser.add_argument("--json", action="store_true", help="status as JSON")
 
@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
     if args.all and args.action != "disable":
         raise UsageError(f"autostart: --all is for disable, not for {args.action}.")
     if (args.directory is not None) != (args.action == "export"):
-        raise UsageError("autostart: export needs a directory, and nothing else takes one: `autostart export DIR`.")
+        raise UsageError("autostart: only export takes a directory, and it needs one: `autostart export DIR`.")
     if args.action == "status":
         return _status(site, args.json)
     with _unwound_by_signals():
@@ -155,16 +155,16 @@ def _unwound_by_signals() -> Iterator[None]:
 
 
 def this_site() -> Site:
-    """The site directory of this Python environment; the user's own, if the package is installed there."""
-    everybody = Path(sysconfig.get_path("purelib"))
+    """The site directory of this Python environment, or that of the user if the package is installed there."""
+    shared = Path(sysconfig.get_path("purelib"))
     user = _user_site()
-    is_users = user is not None and _record(user) is not None and _record(everybody) is None
-    directory = user if user is not None and is_users else everybody
+    is_users = user is not None and _record(user) is not None and _record(shared) is None
+    directory = user if user is not None and is_users else shared
     return Site(directory, sys.version_info[:2], _record(directory))
 
 
 def all_sites() -> list[Site]:
-    """Every site directory that this Python looks in."""
+    """Every site directory of this Python."""
     user = _user_site()
     names = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *sites.getsitepackages(), *sys.path]
     names += [str(user)] if user else []
@@ -173,14 +173,14 @@ def all_sites() -> list[Site]:
 
 
 def _user_site() -> Optional[Path]:
-    """The site directory of this user, if this Python looks there. In a virtual environment it does not."""
+    """The site directory of this user; ``None`` if this Python ignores it, as in a virtual environment."""
     return Path(sites.getusersitepackages()) if sites.ENABLE_USER_SITE and sys.prefix == sys.base_prefix else None
 
 
 def is_enabled() -> bool:
     """True if programs of this environment read LIGHTNING_PATCHES when they start."""
     if _ROOT.name == EXPORTED and (_ROOT.parent / "sitecustomize.py").is_file():
-        return True  # this is a Python of the job: its sitecustomize has put this package on the path
+        return True  # exported: the sitecustomize in that directory has put this package on the path
     site = this_site()
     try:
         return all(path.is_file() and path.read_bytes() == content for path, content in site.files.items())
@@ -189,10 +189,10 @@ def is_enabled() -> bool:
 
 
 def why_refused(site: Site) -> str:
-    """Why ``enable`` must not write there; empty if it may."""
+    """The reason why ``enable`` must not write to a site directory; "" if it may."""
     prefix = Path(os.path.realpath(sys.prefix))
     if re.fullmatch(r"[a-z]+-v\d+", prefix.parent.name) and (prefix.parents[1] / "CACHEDIR.TAG").is_file():
-        return f"install the package into the environment of the project: {prefix} is a temporary one of uv's"
+        return f"install the package into the environment of the project: {prefix} is a temporary environment of uv"
     in_environment = sys.prefix != sys.base_prefix or os.path.isdir(os.path.join(sys.prefix, "conda-meta"))
     if not in_environment and site.directory != _user_site():
         marker = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
@@ -205,7 +205,7 @@ def why_refused(site: Site) -> str:
     if not os.access(site.directory, os.W_OK):
         return f"{site.directory} is read-only for this user"
     if str(site.directory) not in sys.path:
-        return f"this Python does not look in {site.directory}"
+        return f"{site.directory} is not on the path of this Python"
     return permissions.why_others_can_change_code(startup.__file__)
 
 
@@ -223,21 +223,21 @@ def _enable(site: Site) -> int:
     if not _works():
         _remove(site)
         raise UsageError(
-            "autostart: a new Python of this environment does not find lightning_patches while it starts; the "
-            f"line is removed again. Install the package into this environment ({sys.prefix})."
+            "autostart: a new Python of this environment cannot find lightning_patches at its start, so the line "
+            f"was removed again. Install the package into this environment ({sys.prefix})."
         )
     _output.write(
-        _output.paragraph("Programs of this environment that run with LIGHTNING_PATCHES set are patched from now on.")
+        _output.paragraph("From now on, programs of this environment that run with LIGHTNING_PATCHES set are patched.")
     )
     if not find_installed():
         _output.write(
             _output.paragraph(
-                f"There is no Lightning in this environment, {sys.prefix}. If yours is in another, do this with the "
+                f"There is no Lightning in this environment, {sys.prefix}. If yours is in another environment, use the "
                 "`lightning-patches` of that one."
             )
         )
     if not os.environ.get(startup.VARIABLE):
-        _output.write("It is not set now: `export LIGHTNING_PATCHES=1`.")
+        _output.write("LIGHTNING_PATCHES is not set: run `export LIGHTNING_PATCHES=1`.")
     return OK
 
 
@@ -260,13 +260,13 @@ def _export(name: str) -> int:
     _output.write(f"# For the job script: Lightning is patched in every Python {version} that it starts.")
     _output.write(f"export PYTHONPATH={_shell_word(str(directory))}${{PYTHONPATH:+:$PYTHONPATH}}")
     _output.write(f"export {startup.VARIABLE}=1")
-    _output.write("# There, `python -m lightning_patches status` says what is patched.")
+    _output.write("# In the job, `python -m lightning_patches status` shows what is patched.")
     return OK
 
 
 @contextlib.contextmanager
 def _closed_umask() -> Iterator[None]:
-    """Let others write to nothing that is made meanwhile."""
+    """Create files that other users cannot change."""
     before = os.umask(0o022)
     os.umask(before | 0o022)
     try:
@@ -287,7 +287,7 @@ def _refuse_unsafe(directory: Path, existing: Path) -> None:
         OSError: it can't be read, or a file is in its place.
     """
     if os.pathsep in str(directory):
-        refused = f"{directory} has a {os.pathsep!r} in its name, which PYTHONPATH cannot express"
+        refused = f"{directory} has a {os.pathsep!r} in its name, which PYTHONPATH does not allow"
     else:
         refused = permissions.why_others_can_change(str(existing), sticky_from=str(directory))
     if not refused and existing == directory:
@@ -301,8 +301,8 @@ def _fill(directory: Path, undo: contextlib.ExitStack) -> None:
     """Copy the package and wrapt into an empty directory.
 
     Args:
-        directory: where to.
-        undo: gets the call that removes the copies if the export fails.
+        directory: the directory.
+        undo: receives a call that removes the copies, for the case that the export fails.
     """
     import wrapt
 
@@ -311,13 +311,13 @@ def _fill(directory: Path, undo: contextlib.ExitStack) -> None:
     try:
         root.mkdir()
     except FileExistsError:
-        undo.pop_all()  # another export was faster, and needs all of it
+        undo.pop_all()  # another export was faster, and needs these directories
         raise
     for package in (_ROOT / "lightning_patches", Path(wrapt.__file__).parent):
         _copy(package, root / package.name)
-    compileall.compile_dir(root, quiet=2)  # or each rank does it, at once, on a shared file system
+    compileall.compile_dir(root, quiet=2)  # otherwise all ranks would do it at once, on a shared file system
     launcher = (_ROOT / "lightning_patches" / "activation" / "launcher" / "sitecustomize.py").read_bytes()
-    _write(directory / "sitecustomize.py", launcher)  # last: until then, no Python looks at the others
+    _write(directory / "sitecustomize.py", launcher)  # last: without it, no Python uses the other files
 
 
 def _remove_empty(directory: Path) -> None:
@@ -326,7 +326,7 @@ def _remove_empty(directory: Path) -> None:
 
 
 def _shell_word(path: str) -> str:
-    """Write a path so that every shell reads the bytes of its name, also where the terminal can't show them."""
+    """Quote a path for every shell, also if the terminal cannot show its name."""
     name = os.fsencode(path)
     if path.isprintable() and path.encode(sys.stdout.encoding or "ascii", "replace") == name:
         return shlex.quote(path)
@@ -335,7 +335,7 @@ def _shell_word(path: str) -> str:
 
 
 def _copy(package: Path, target: Path) -> None:
-    """Copy a package without what other Pythons have compiled, and without the owner and the rights of its files."""
+    """Copy a package without compiled files, and without the owners and modes of its files."""
     for path in package.rglob("*"):
         place = target / path.relative_to(package)
         if path.is_file() and "__pycache__" not in place.parts:
@@ -355,7 +355,7 @@ def _disable(*several: Site) -> int:
     if errors:
         raise UsageError(f"autostart: {'; '.join(errors)}")
     if not removed:
-        _output.write("It was not enabled.")
+        _output.write("Autostart was not enabled.")
     return OK
 
 
@@ -379,11 +379,11 @@ def _status(site: Site, as_json: bool) -> int:
     for file in found:
         _output.write(f"{file['path']}\nsha256 {file['sha256']}\n{file['content']}".rstrip("\n"))
         if not file["as_written_by_enable"]:
-            _output.write("This is NOT what `lightning-patches autostart enable` writes here.")
+            _output.write("This is NOT the content that `lightning-patches autostart enable` writes.")
     if enabled:
         _output.write("enabled")
     else:
-        _output.write("not as it should be: enable it again" if found else f"not enabled in {site.directory}")
+        _output.write("not as `enable` writes it: enable it again" if found else f"not enabled in {site.directory}")
     return OK if enabled else NOT_APPLIED
 
 
@@ -401,7 +401,7 @@ def _remove(site: Site) -> list[Path]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Put a file in place in one step: no Python that starts meanwhile reads half of it."""
+    """Write a file atomically, because another Python may read it at any time."""
     handle, temporary = tempfile.mkstemp(prefix=f".{STEM}-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -429,9 +429,9 @@ def _record(directory: Path) -> Optional[Path]:
 
 
 def _set_record_entry(site: Site, present: bool) -> None:
-    """List our files among those that an uninstallation removes, or take them off that list.
+    """Add our files to RECORD, or remove them from it, so that an uninstallation removes them.
 
-    Otherwise they would outlive the package, and come back to life with its next installation.
+    Otherwise they would stay, and act again after the next installation.
     """
     if site.record is None:
         return
@@ -441,6 +441,6 @@ def _set_record_entry(site: Site, present: bool) -> None:
     ours = {f"{STEM}.pth".encode(), f"{STEM}.start".encode()}
     kept = [line for line in lines if line.partition(b",")[0] not in ours]
     end = b"\r\n" if content.endswith(b"\r\n") else b"\n"
-    wanted = b"".join([*kept, *(f"{name},,".encode() + end for name in names)] if present else kept)
-    if wanted != content:
-        _write(site.record, wanted)
+    expected = b"".join([*kept, *(f"{name},,".encode() + end for name in names)] if present else kept)
+    if expected != content:
+        _write(site.record, expected)

@@ -8,7 +8,7 @@ With --json, one object; keys are only ever added:
   schema    1
   findings  [{check, severity ("error", "warning", "note"), what, why, do}], the most serious first
   checks    [names of all checks]
-  unknown   [facts that could not be found out, and why]
+  unknown   [facts that could not be determined, and why]
   facts     the examined facts; of the environment only variables of launchers, CUDA, NCCL, Gloo, OpenMP and accelerate
   ok        the exit status is 0
 
@@ -28,7 +28,7 @@ from lightning_patches.cli._exit_status import NOT_APPLIED, OK, UsageError
 from lightning_patches.doctor import Finding, devices, machine, script
 from lightning_patches.doctor.facts import Facts
 
-HELP = "look for what makes training fail or hang in this environment"
+HELP = "find causes of failures and hangs of training in this environment"
 
 _SHOWN_VARIABLES = (
     "RANK", "LOCAL_RANK", "NODE_RANK", "GROUP_", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_", "SLURM_JOB_NAME",
@@ -48,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=devices.TORCH_TIMEOUT,
         metavar="SECONDS",
-        help="how long torch may take to answer (default: %(default).0f)",
+        help="time limit for torch (default: %(default).0f)",
     )
-    parser.add_argument("--strict", action="store_true", help="status 1 for notes and for what is unknown, too")
+    parser.add_argument("--strict", action="store_true", help="end with status 1 also for notes and unknown facts")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
@@ -69,8 +69,8 @@ def run(args: argparse.Namespace) -> int:
         autostart=autostart.is_enabled(),
     )
     findings = checks.run(found)
-    grave = [finding for finding in findings if finding.severity != "note"]
-    ended = NOT_APPLIED if grave or (args.strict and (findings or found.unknown)) else OK
+    serious = [finding for finding in findings if finding.severity != "note"]
+    status = NOT_APPLIED if serious or (args.strict and (findings or found.unknown)) else OK
     if args.json:
         _output.write_json(
             {
@@ -78,12 +78,12 @@ def run(args: argparse.Namespace) -> int:
                 "checks": list(checks.all_checks()),
                 "unknown": [str(one) for one in found.unknown],
                 "facts": _shown(found),
-                "ok": ended == OK,
+                "ok": status == OK,
             }
         )
     else:
         _write(found, findings)
-    return ended
+    return status
 
 
 def _shown(found: Facts) -> dict[str, Any]:
@@ -104,10 +104,10 @@ def _write(found: Facts, findings: list[Finding]) -> None:
     names = [gpu.name for gpu in found.gpus]
     gpus = ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names))
     _output.write(
-        _output.paragraph(f"GPUs: {gpus}, driver {found.driver}" if gpus else "GPUs: none that a driver shows")
+        _output.paragraph(f"GPUs: {gpus}, driver {found.driver}" if gpus else "GPUs: none that the driver reports")
     )
     for line in found.unknown:
-        _output.write(_output.paragraph(f"could not be found out: {line}"))
+        _output.write(_output.paragraph(f"unknown: {line}"))
     for finding in findings:
         _output.write()
         heading = _output.paragraph(f"{finding.severity.upper()} {finding.check}: {finding.what}")

@@ -44,30 +44,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--only",
         metavar="NAME|NUMBER,...",
-        help="these patches, by name, issue or pull request; `default` stands for the default set",
+        help="only these patches, by name, issue or pull request; `default` is the default set",
     )
-    which.add_argument("--all", action="store_true", help="the opt-in patches, too")
+    which.add_argument("--all", action="store_true", help="also the opt-in patches")
     parser.add_argument("--output", type=Path, default=Path("dist"), metavar="DIR", help="for the wheel (dist/)")
 
 
 def run(args: argparse.Namespace) -> int:
     keys = [key.strip() for key in args.only.split(",")] if args.only is not None else ["default"]
-    asked = {key: _arguments.find_patches(key) for key in keys if key != "default"}
+    requested = {key: _arguments.find_patches(key) for key in keys if key != "default"}
     try:
         names: Optional[list[str]] = None
         if not args.all:
             names = wheel.default_set() if "default" in keys else []
-            names += [patch.name for found in asked.values() for patch in found]
+            names += [patch.name for found in requested.values() for patch in found]
         with tempfile.TemporaryDirectory() as temporary:
             fork = wheel.make(_official(args.release, Path(temporary)), names)
             carried = {diff.name for diff in fork.diffs}
-            absent = [key for key, patches in asked.items() if carried.isdisjoint(patch.name for patch in patches)]
+            absent = [key for key, patches in requested.items() if carried.isdisjoint(patch.name for patch in patches)]
             if absent or not carried:
-                lacks = f"the bug of {', '.join(absent)}" if absent else "a bug that a patch mends"
+                lacks = f"the bug of {', '.join(absent)}" if absent else "a bug that a patch fixes"
                 raise LookupError(f"{fork.distribution} {fork.base} does not have {lacks}")
             path = wheel.write_wheel(fork, args.output)
     except (LookupError, OSError, ValueError, DiffError) as error:
-        raise UsageError(f"nothing is built: {error}.") from error
+        raise UsageError(f"no wheel was built: {error}.") from error
     _output.write("\n".join(f"applied {diff.path.name}" for diff in fork.diffs))
     _output.write(f"{path}\nsha256:{hashlib.sha256(fork.content).hexdigest()}\n")
     package = fork.distribution.replace("-", "_")
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _official(release: str, directory: Path) -> Path:
-    """The official wheel: the file that is named, or downloaded into ``directory``."""
+    """Return the official wheel: the given file, or one downloaded into ``directory``."""
     if release.endswith(".whl"):
         return Path(release)
     distribution, equals, version = release.replace("_", "-").partition("==")
@@ -90,7 +90,7 @@ def _official(release: str, directory: Path) -> Path:
     wheel.locked(distribution, version)
     pinned = f"{distribution}=={version}"
     otherwise = (
-        f"Where there is a network, `pip download --no-deps {pinned}` gets the wheel; then "
+        f"Run `pip download --no-deps {pinned}` on a machine with a network, and then "
         f"`lightning-patches fork {distribution.replace('-', '_')}-{version}-py3-none-any.whl`"
     )
     if importlib.util.find_spec("pip") is None:

@@ -37,18 +37,18 @@ def run(args: argparse.Namespace) -> int:
         jobs = _viewer.show()
     except OSError as error:
         raise UsageError(str(error)) from None
-    ended = OK if jobs else NOT_APPLIED
+    status = OK if jobs else NOT_APPLIED
     if args.json:
-        _output.write_json({"jobs": jobs, "ok": ended == OK})
-        return ended
+        _output.write_json({"jobs": jobs, "ok": status == OK})
+        return status
     for job in jobs:
         _output.write("\n".join(map(_output.printable, str(job["text"]).split("\n"))))
         _output.write()
     if not jobs:
         _output.write(
             _output.paragraph(
-                "No watched job answers here. A job is watched if it was started with LIGHTNING_PATCHES_HANG_TIMEOUT; "
-                "run this on rank zero's node, as the user whose job it is."
+                "No watched job was found on this node. A job is watched if it was started with "
+                "LIGHTNING_PATCHES_HANG_TIMEOUT. Run this command on the node of rank zero, as the user of the job."
             )
         )
-    return ended
+    return status

@@ -24,13 +24,13 @@ from lightning_patches.cli._exit_status import OK, UsageError
 from lightning_patches.known import records
 from lightning_patches.patch import Patch
 
-HELP = "all patches there are"
+HELP = "list all patches"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     _arguments.add_group(parser)
-    parser.add_argument("--source", metavar="FILE", help="only those that concern this file of Lightning's")
-    parser.add_argument("--since", metavar="VERSION", help="only those that came after this version of this package")
+    parser.add_argument("--source", metavar="FILE", help="only patches that change or check this file of Lightning")
+    parser.add_argument("--since", metavar="VERSION", help="only patches added after this version of lightning-patches")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
@@ -70,7 +70,7 @@ def _version(text: str) -> Version:
 
 def _concerns(patch: Patch, source: str) -> bool:
     """True if a patch changes or checks a file, given by the end of its path, with or without the namespace."""
-    wanted = "/" + re.sub(r"^(.*/)?(lightning|pytorch_lightning|lightning_fabric)/(?=.)", "", source.strip("/"))
-    wanted = re.sub(r"(/__init__)?\.py$", "", wanted)
+    ending = "/" + re.sub(r"^(.*/)?(lightning|pytorch_lightning|lightning_fabric)/(?=.)", "", source.strip("/"))
+    ending = re.sub(r"(/__init__)?\.py$", "", ending)
     modules = {location.partition(":")[0].replace(".", "/") for location in patch.locations}
-    return any(f"/{module}".endswith(wanted) or f"/{module}/".startswith(f"{wanted}/") for module in modules)
+    return any(f"/{module}".endswith(ending) or f"/{module}/".startswith(f"{ending}/") for module in modules)

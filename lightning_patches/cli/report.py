@@ -23,7 +23,7 @@ from lightning_patches.engine import gate
 from lightning_patches.engine.installed import find_installed
 from lightning_patches.engine.verdicts import by_release, count_fixes
 
-HELP = "a block for a bug report, with nothing private in it"
+HELP = "print a block for a bug report, without private data"
 PACKAGES = ("torch", "torchmetrics", "lightning-utilities", "accelerate", "bitsandbytes", "deepspeed", "wrapt", "rich")
 
 
@@ -72,8 +72,7 @@ def gather() -> dict[str, Any]:
 
 
 def without_paths(text: str) -> str:
-    """``text`` up to where a path begins, which may name a user, a host or a project, and has no end that can be
-    found: there may be blanks and quotes in it."""
+    """Cut a text before its first path. A path may name a user, a host or a project, and its end is unknown."""
     slash = re.search(r"[/\\]", text)
     if slash is None:
         return text

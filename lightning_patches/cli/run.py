@@ -14,7 +14,7 @@ The patches act in the Python environment that this command belongs to, and in n
 Python that is started with -I or -E ignores the environment, and is not patched.
 
 exit status, if the program cannot be started:
-  2    LIGHTNING_PATCHES or the command line asks for something that does not exist
+  2    LIGHTNING_PATCHES or the command line names something that does not exist
   126  the program was found and cannot be executed, or is a directory without a __main__.py
   127  the program was not found
 """
@@ -40,7 +40,7 @@ from lightning_patches.cli._exit_status import OK, UsageError
 from lightning_patches.engine.toggle import VARIABLE, parse
 from lightning_patches.patches import all_patches
 
-HELP = "run a program with the patches on, in every process that it starts"
+HELP = "run a program, and patch every process that it starts"
 USAGE = "lightning-patches run [--patches SPEC] [--] SCRIPT|-m MODULE|COMMAND ..."
 LAUNCHER = Path(startup.LAUNCHER)
 NOT_EXECUTABLE = 126
@@ -48,8 +48,8 @@ NOT_FOUND = 127
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    # Everything is read by hand, as by `python` and `env`: what follows the program belongs to the program, and
-    # argparse would take options out of it. With no character that starts an option, it hands all of them over.
+    # `split` parses the options, since argparse would parse those of the program, too. Without a prefix character,
+    # argparse leaves all of them alone.
     parser.usage, parser.epilog, parser.prefix_chars = USAGE, None, "\0"
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.set_defaults(show_help=parser.print_help)
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     complaint = why_unsafe(directory)
     if complaint:
         raise UsageError(
-            f"run: {directory} would be put on PYTHONPATH, and {complaint}. Or put "
+            f"run: {directory} cannot be put on PYTHONPATH: {complaint}. Put "
             "`import lightning_patches` at the top of the script instead."
         )
     command = _command(program)
@@ -80,17 +80,17 @@ def run(args: argparse.Namespace) -> int:
     foreign = _foreign_python(command[0])
     if foreign:
         notices.say(
-            f"{os.path.basename(command[0])} runs {foreign}, which does not belong to this environment ({sys.prefix}): "
-            "it will not be patched. Use the `lightning-patches` of that Python."
+            f"{os.path.basename(command[0])} runs {foreign}, which is outside of this environment ({sys.prefix}), "
+            "so it will not be patched. Use the `lightning-patches` of that Python."
         )
     return _replace_process(command, environment)
 
 
 def split(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Our options, and the program with its arguments.
+    """Split the arguments into the options of ``run`` and the program with its arguments.
 
     Raises:
-        UsageError: an option that is not ours, or ``--patches`` without a value.
+        UsageError: an unknown option, or ``--patches`` without a value.
     """
     options = argparse.Namespace(help=False, patches=None)
     rest = list(arguments)
@@ -124,8 +124,8 @@ def child_environment(base: Mapping[str, str], directory: Path, patches: Optiona
     """
     environment = dict(base)
     environment.pop(startup.LOOKS_ONLY, None)
-    wanted = patches if patches is not None else environment.get(VARIABLE, "")
-    environment[VARIABLE] = (parse(wanted, all_patches()).spec or "1").strip()
+    spec = patches if patches is not None else environment.get(VARIABLE, "")
+    environment[VARIABLE] = (parse(spec, all_patches()).spec or "1").strip()
     environment[startup.LAUNCHED_FOR] = startup.this_python()
     # Keep the user's entries. An empty PYTHONPATH counts as unset: it must not become an empty entry, which means the
     # current directory.
@@ -144,7 +144,7 @@ def why_unsafe(directory: Path) -> str:
     if not (directory / "sitecustomize.py").is_file():
         return "it has no sitecustomize.py (half-removed, or installed in an archive)"
     if os.pathsep in str(directory):
-        return f"its name has a {os.pathsep!r} in it, which PYTHONPATH cannot express"
+        return f"its name has a {os.pathsep!r} in it, which PYTHONPATH does not allow"
     return permissions.why_others_can_change_code(str(directory / "sitecustomize.py"))
 
 
@@ -160,7 +160,7 @@ def _command(program: list[str]) -> Optional[list[str]]:
             raise UsageError("run: -m needs the name of a module")
         return [_python(), *program]
     is_source = first.endswith((".py", ".pyw")) and os.path.isfile(first)
-    is_name = not os.path.dirname(first)  # a stranger's directory must not decide what `run torchrun` starts
+    is_name = not os.path.dirname(first)  # another user's directory must not decide what `run torchrun` starts
     if not is_source and (is_name or not _has_main(first)):
         found = shutil.which(first) or shutil.which(first, path=sysconfig.get_path("scripts"))
         if found:
@@ -184,7 +184,7 @@ def _python() -> str:
 
 
 def _foreign_python(executable: str) -> str:
-    """The Python that a command is, or is a script for, if it is not this environment's; empty otherwise."""
+    """The Python that runs a command if it belongs to another environment; "" otherwise."""
     interpreter = executable
     try:
         with _files.open_regular(executable) as file:
@@ -207,12 +207,12 @@ def _replace_process(command: list[str], environment: dict[str, str]) -> int:
         try:
             stream.flush()
         except Exception:
-            pass  # the output pipe is closed
-    for name in ("SIGPIPE", "SIGXFSZ"):  # this Python ignores them, and that would be passed on
+            pass  # a closed pipe
+    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and the program would inherit that
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
     try:
-        if sys.platform == "win32":  # it has no exec: what it calls so leaves the terminal at once
+        if sys.platform == "win32":  # its exec would return to the shell at once
             return subprocess.run(command, env=environment).returncode
         _execute(command, environment)
     except OSError as error:

@@ -21,12 +21,12 @@ from lightning_patches.cli._exit_status import OK, UsageError
 from lightning_patches.known import lookup, records
 from lightning_patches.patch import Patch, Target
 
-HELP = "all about one patch, or what is known of a number"
+HELP = "show all about a patch, an issue or a pull request"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     key = parser.add_argument(
-        "key", metavar="NAME|NUMBER", help="a patch's name, or the number or address of an issue or pull request"
+        "key", metavar="NAME|NUMBER", help="the name of a patch, or the number or URL of an issue or pull request"
     )
     _arguments.complete(key)
     parser.add_argument("--json", action="store_true", help="as JSON")
@@ -75,19 +75,16 @@ def _page(patch: Patch, with_diff: bool) -> str:
     if not upstream.pull_requests and patch.fixed_in is None:
         links.append("There is no official fix.")
     sections = [
-        ("What happens without it", [patch.impact.summary]),
-        ("How it shows", [patch.impact.error, *patch.impact.symptoms]),
+        ("Without the patch", [patch.impact.summary]),
+        ("Symptoms", [patch.impact.error, *patch.impact.symptoms]),
         ("Affected releases", [f"{records.affected(patch)} ({' or '.join(patch.affected)})"]),
         ("When to drop it", [_drop(patch)]),
         ("Official fix", links),
-        (
-            "What it changes of the results of a program that ends well without it",
-            [str(patch.changes_results or "Nothing.")],
-        ),
+        ("Changes results?", [str(patch.changes_results or "No.")]),
         ("Good to know", [patch.note]),
-        ("What it replaces", [_target(target) for target in patch.targets]),
+        ("Replaced code", [_target(target) for target in patch.targets]),
         ("How to enable it", [_selects(patch)]),
-        ("Here", _here(patch)),
+        ("In this environment", _here(patch)),
     ]
     blocks = [f"{patch.name}\n{_output.paragraph(patch.title)}"]
     for title, lines in sections:
@@ -101,10 +98,10 @@ def _page(patch: Patch, with_diff: bool) -> str:
 
 def _drop(patch: Patch) -> str:
     if patch.upstream.merged:
-        return "With the next release of Lightning that holds the official fix, which is merged and unreleased."
+        return "With the next release of Lightning. The official fix is merged, but not released yet."
     if patch.fixed_in is None:
         return "No release has the fix yet."
-    return f"With Lightning {patch.fixed_in} or newer, which has the official fix; there the patch does nothing."
+    return f"With Lightning {patch.fixed_in} or newer, which has the official fix. There, the patch does nothing."
 
 
 def _selects(patch: Patch) -> str:
@@ -136,5 +133,5 @@ def _target(target: Target) -> str:
 def _diff_text(patch: Patch) -> str:
     paths = records.diffs(patch)
     if not paths:
-        return _output.paragraph("There is none.", "  ")
+        return _output.paragraph("The patch has no diff.", "  ")
     return "\n".join(f"  {path}\n\n{path.read_text('utf-8').rstrip()}\n" for path in paths).rstrip("\n")

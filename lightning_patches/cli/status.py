@@ -49,7 +49,7 @@ from lightning_patches.engine.verdicts import Entry, by_release, count_fixes, fi
 from lightning_patches.known import figures, records
 from lightning_patches.patch import Patch
 
-HELP = "what the patches do in this environment, and why"
+HELP = "show what the patches do in this environment, and why"
 
 _WHERE = "programs that `import lightning_patches` or that `lightning-patches run` starts"
 _STYLES = {
@@ -75,10 +75,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--script",
         metavar="FILE",
-        help="a training script: whether its import of lightning_patches stays where it is, and which opt-in patches "
-        "suit it; it is read, not run",
+        help="check where this training script imports lightning_patches, and suggest opt-in patches for it; the "
+        "script is read, not run",
     )
-    parser.add_argument("--all", action="store_true", help="also what is not affected, or fixed upstream")
+    parser.add_argument("--all", action="store_true", help="also show patches for bugs that this release does not have")
     parser.add_argument("--json", action="store_true", help="as JSON, with --all")
 
 
@@ -102,22 +102,22 @@ def run(args: argparse.Namespace) -> int:
 def _exit_status(setting: Toggle, installed: list[Installed], found: list[Entry]) -> int:
     if setting.error is not None:
         return USAGE
-    wanted = setting.selection.names if setting.selection is not None else frozenset()
-    refused = any(entry.verdict in ("drifted", "failed") and entry.patch in wanted for entry in found)
+    selected = setting.selection.names if setting.selection is not None else frozenset()
+    refused = any(entry.verdict in ("drifted", "failed") and entry.patch in selected for entry in found)
     return NOT_APPLIED if refused or any(one.forbidden for one in installed) else OK
 
 
 def _suggested(found: list[Entry], script: Optional[str]) -> dict[Patch, list[str]]:
-    """The opt-in patches that are not selected, and what calls for each here."""
+    """The opt-in patches that are not selected, and the names that suggest each of them."""
     there = {name for name, value in os.environ.items() if value} | _names_in(script)
     patches = {patch.name: patch for patch in catalogue.all_patches()}
-    calling: dict[Patch, list[str]] = {}
+    suggested: dict[Patch, list[str]] = {}
     for name in dict.fromkeys(entry.patch for entry in found if entry.verdict == "disabled"):
         names = [[*sign.split()] for sign in patches[name].signs if not patches[name].default]
         signs = [[one for one in some if one[0] != "-"] for some in names if _all_there(some, there)]
         if signs:
-            calling[patches[name]] = list(dict.fromkeys(one for some in signs for one in some))
-    return calling
+            suggested[patches[name]] = list(dict.fromkeys(one for some in signs for one in some))
+    return suggested
 
 
 def _all_there(sign: list[str], there: set[str]) -> bool:
@@ -238,7 +238,7 @@ def _write(
     if shown:
         _output.write()
         several = len(by_release(shown)) > 1
-        header = ("PATCH", *(("IN",) if several else ()), "VERDICT", "DROP IT AT", "WHAT IT DOES, OR WHY NOT")
+        header = ("PATCH", *(("IN",) if several else ()), "VERDICT", "DROP IT AT", "WHAT IT DOES, OR WHY IT IS SKIPPED")
         styles = [_STYLES.get(entry.verdict, "") for entry in shown]
         _output.write_table(header, [_row(entry, several) for entry in shown], styles)
         for entry in shown:
@@ -247,18 +247,20 @@ def _write(
         if any(entry.verdict == "disabled" for entry in shown):
             _output.write(_output.paragraph("`LIGHTNING_PATCHES=default,NAME` adds an opt-in patch."))
     elif found:
-        _output.write("There is nothing to show.")
+        _output.write("No patch matches.")
     for patch, signs in suggested.items():
-        by = ", ".join(signs)
-        _output.write(_output.paragraph(f"{patch.name} is opt-in, for {patch.opt_in}; {by} may call for it here."))
+        reason = f"You may need it because of {', '.join(signs)}."
+        _output.write(_output.paragraph(f"{patch.name} is opt-in, for {patch.opt_in}. {reason}"))
     if len(shown) < len(found) and not _is_selective(args):
         _output.write(
-            _output.paragraph("`lightning-patches status --all` also shows what does not concern this release.")
+            _output.paragraph(
+                "`lightning-patches status --all` also shows patches for bugs that this release does not have."
+            )
         )
 
 
 def _what_to_do(installed: list[Installed], setting: Toggle, found: list[Entry], looked: tuple[Place, ...]) -> str:
-    """One sentence, before all that can be known."""
+    """Advice in one sentence."""
     forbidden = next((one for one in installed if one.forbidden), None)
     if forbidden is not None:
         return f"uninstall {forbidden.distribution} {forbidden.version}, which was compromised; read the warning below."
@@ -266,19 +268,19 @@ def _what_to_do(installed: list[Installed], setting: Toggle, found: list[Entry],
     if broken is not None:
         return f"repair {broken.distribution} {broken.version}, which cannot be imported; read the warning below."
     if setting.selection is None:
-        return f"correct {toggle.VARIABLE}, which asks for something that does not exist."
+        return f"correct {toggle.VARIABLE}, which names something that does not exist."
     if not installed:
         return "install Lightning in this environment, or run the `lightning-patches` of the one that has it."
     refused = [e.patch for e in found if e.verdict in ("drifted", "failed") and e.patch in setting.selection.names]
     if refused:
-        return f"look at {', '.join(refused[:3])} below: the patch is wanted, and will not be applied."
+        return f"look at {', '.join(refused[:3])} below: the patch is selected, but will not be applied."
     if not any(entry.verdict in ("pending", "applied") for entry in found):
         return "nothing: no patch is selected, or none is needed here."
     if autostart.is_enabled():
         return "nothing: programs of this environment are patched."
     if any(kind in (PATCHED, USED) for kind, *_ in looked):
         return "nothing: the script imports lightning_patches."
-    return "`import lightning_patches` at the top of the script, or start it by `lightning-patches run`."
+    return "`import lightning_patches` at the top of the script, or start it with `lightning-patches run`."
 
 
 def _used(installed: list[Installed], script: Optional[str]) -> str:
@@ -335,9 +337,9 @@ def _toggle_text(setting: Toggle) -> str:
     if selection.spec is None:
         return f"{variable} is not set: the default set, in {_WHERE}."
     if not selection.names:
-        return f"{variable}={selection.shown}: nothing is applied.{extra}"
+        return f"{variable}={selection.shown}: no patch is applied.{extra}"
     total = len(catalogue.all_patches())
-    where = "" if autostart.is_enabled() else f" In {_WHERE}; `lightning-patches autostart enable` does it for all."
+    where = "" if autostart.is_enabled() else f" In {_WHERE}; for all programs: `lightning-patches autostart enable`."
     return f"{variable}={selection.shown}: {len(selection.names)} of {total} patches are selected.{extra}{where}"
 
 
@@ -373,4 +375,4 @@ def _in_words(known: Optional[figures.Figures]) -> str:
     """The number of known bugs in the installed code, as `audit` counts them."""
     if known is None or not known.known:
         return ""
-    return f"{known.known} bugs of it are known here: {known.default} mended by default, {known.all} with `all`."
+    return f"It has {known.known} known bugs: {known.default} fixed by default, {known.all} with `all`."

@@ -47,7 +47,7 @@ def parse_line(line: str) -> Fix:
     Raises:
         ValueError: it is not in the form that the file's head describes.
     """
-    release, since, numbers, decision, bug = (cell.strip() for cell in f"{line}|".split("|")[:5])
+    release, since, numbers, decision, bug = (text.strip() for text in f"{line}|".split("|")[:5])
     verdict, _, reason = (part.strip() for part in decision.partition(":"))
     if verdict not in VERDICTS[1:] or bool(reason) is (verdict == "open") or not bug or line.count("|") != 4:
         raise ValueError(f"not a line of coverage.txt: {line!r}")

@@ -22,11 +22,11 @@ from lightning_patches.patch import Patch
 
 
 class OpenReport(NamedTuple):
-    """A report that is open upstream, and was looked into.
+    """An open upstream report that was examined.
 
     Args:
-        numbers: of the issues.
-        verdict: what became of it, in words.
+        numbers: its issues.
+        verdict: the result.
     """
 
     numbers: tuple[int, ...]
@@ -73,8 +73,8 @@ def find(key: str) -> tuple[Entry, ...]:
     if not found:
         fixes = [fix for fix in coverage.fixes() if fix.verdict != "patched"]
         found += [fix for fix in fixes if number in fix.numbers]
-        said = re.compile(rf"(?:#|issue |PR ){number}\b")
-        found += [fix for fix in fixes if not found and said.search(f"{fix.reason} {fix.bug}")]
+        mentioned = re.compile(rf"(?:#|issue |PR ){number}\b")
+        found += [fix for fix in fixes if not found and mentioned.search(f"{fix.reason} {fix.bug}")]
     if not found:
         found += [report for report in reports() if number in report.numbers]
     return tuple(found)
@@ -84,25 +84,25 @@ def unknown(key: str) -> str:
     """Return the message for an unknown name or number."""
     key = cut(printable(key))
     close = difflib.get_close_matches(key.lower().lstrip("#"), known(), n=3, cutoff=0.6)
-    hint = f"Did you mean {' or '.join(close)}?" if close else "`lightning-patches list` shows what there is."
-    return f"{key!r} is no patch, and no issue or pull request that is known. {hint}"
+    hint = f"Did you mean {' or '.join(close)}?" if close else "`lightning-patches list` shows all patches."
+    return f"{key!r} is no patch, and no known issue or pull request. {hint}"
 
 
 def in_words(one: Entry) -> dict[str, Any]:
     """Return the description of an entry without a patch."""
     if isinstance(one, Fix):
-        fixed = "fixed upstream, and in no release yet" if one.release == UNRELEASED else f"fixed in {one.release}"
+        fixed = "fixed upstream, but not released yet" if one.release == UNRELEASED else f"fixed in {one.release}"
         do = "Wait for the next release." if one.release == UNRELEASED else f"Move to Lightning {one.release} or later."
         verdict = f"{fixed}; {one.verdict}{': ' + one.reason if one.reason else ''}"
         return {"name": "", "numbers": list(one.numbers), "title": one.bug, "verdict": verdict, "do": do}
     if isinstance(one, OpenReport):
-        title = "A report that is open upstream, and was looked into."
-        do = f"Read {records.UPSTREAM}/issues/{one.numbers[0]}; there is no fix and no patch."
+        title = "A report that is open upstream. It was examined."
+        do = f"Read {records.UPSTREAM}/issues/{one.numbers[0]}; it has no fix and no patch."
         return {"name": "", "numbers": list(one.numbers), "title": title, "verdict": one.verdict, "do": do}
     assert not isinstance(one, Patch)
     numbers = [*one.upstream.issues, *one.upstream.pull_requests]
     if isinstance(one, Removed):
-        verdict, do = f"Lightning {one.gone} and later do not have it.", f"Use in its place: {one.instead}."
+        verdict, do = f"Lightning {one.gone} and later do not have it.", f"Use instead: {one.instead}."
     elif not one.is_bug:
         what = "No release has this" if one.group == "feature" else "The cause is outside of Lightning"
         verdict, do = f"{what}. {one.impact.summary}", f"{one.do}."
@@ -114,7 +114,7 @@ def in_words(one: Entry) -> dict[str, Any]:
 
 @lru_cache(maxsize=None)
 def duplicates() -> tuple[tuple[int, str], ...]:
-    """Numbers of reports, and the record that each is about."""
+    """The numbers of duplicate reports, each with the name of its record."""
     text = (pkgutil.get_data(__package__, "duplicates.txt") or b"").decode("utf-8")
     rows = (line.split("|") for line in text.splitlines() if line and not line.startswith("#"))
     return tuple((int(number), name.strip()) for number, name in rows)
@@ -126,10 +126,10 @@ def reports() -> tuple[OpenReport, ...]:
     text = (pkgutil.get_data(__package__, "coverage.txt") or b"").decode("utf-8")
     found: list[OpenReport] = []
     for line in text.partition("# Open upstream")[2].splitlines()[1:]:
-        begun = re.match(r"#   (\d{4,6}(?:, \d{4,6})*)\s+(.*)", line)
+        first = re.match(r"#   (\d{4,6}(?:, \d{4,6})*)\s+(.*)", line)
         more = re.match(r"#\s{8,}(.*)", line)
-        if begun:
-            found.append(OpenReport(tuple(map(int, begun[1].split(", "))), begun[2]))
+        if first:
+            found.append(OpenReport(tuple(map(int, first[1].split(", "))), first[2]))
         elif more and found:
             found[-1] = found[-1]._replace(verdict=f"{found[-1].verdict} {more[1]}")
         elif found and not more:
@@ -138,14 +138,14 @@ def reports() -> tuple[OpenReport, ...]:
 
 
 def numbers() -> set[int]:
-    """All issues and pull requests of which something is known."""
+    """All known issues and pull requests."""
     found = {n for one in _all() for n in (*one.upstream.issues, *one.upstream.pull_requests)}
     found |= {n for fix in coverage.fixes() for n in fix.numbers} | {n for n, _ in duplicates()}
     return found | {n for one in reports() for n in one.numbers}
 
 
 def known() -> list[str]:
-    """All names and numbers, for a hint at a close one."""
+    """All names and numbers, for suggestions."""
     return [*(one.name for one in _all()), *map(str, sorted(numbers()))]
 
 

@@ -72,7 +72,7 @@ def test_enable_status_disable(fresh_environment: Environment) -> None:
     status, output = command(fresh_environment, "disable")
     assert status == 0, output
     assert contents(fresh_environment) == before
-    assert command(fresh_environment, "disable") == (0, "It was not enabled.\n")
+    assert command(fresh_environment, "disable") == (0, "Autostart was not enabled.\n")
 
 
 @pytest.mark.parametrize("lightning", [False, True])
@@ -154,7 +154,7 @@ def test_enable_removes_the_line_if_it_has_no_effect(fresh_environment: Environm
     before = contents(fresh_environment)
     status, output = command(fresh_environment, "enable", PYTHONPATH=str(ROOT))
     assert status == 2
-    assert "does not find lightning_patches while it starts" in output
+    assert "cannot find lightning_patches at its start" in output
     assert contents(fresh_environment) == before
 
 
@@ -190,7 +190,7 @@ class TestRefusals:
         assert autostart.why_refused(site).startswith("install the package into the environment of the project")
 
     def test_directory_that_python_ignores_is_refused(self, tmp_path: Path) -> None:
-        assert "does not look in" in autostart.why_refused(autostart.Site(tmp_path, (3, 11)))
+        assert "is not on the path of this Python" in autostart.why_refused(autostart.Site(tmp_path, (3, 11)))
         assert "has no directory" in autostart.why_refused(autostart.Site(tmp_path / "none", (3, 11)))
 
     @pytest.mark.skipif(not os.path.exists("/usr/bin/python3"), reason="there is no system Python")
@@ -357,7 +357,7 @@ class TestUserInstallation:
             f"import sys; sys.path.append({str(left)!r}); from lightning_patches import cli; sys.exit(cli.main("
             "['autostart', 'disable', *sys.argv[1:]]))"
         )
-        assert self.run(tmp_path, "-c", code) == (0, "It was not enabled.\n")
+        assert self.run(tmp_path, "-c", code) == (0, "Autostart was not enabled.\n")
         assert self.run(tmp_path, "-c", code, "--all") == (0, f"removed {left / self.PTH}\n")
         assert not (left / self.PTH).exists()
         assert self.run(tmp_path, "-m", "lightning_patches", "autostart", "enable", "--all")[0] == 2
@@ -588,7 +588,7 @@ class TestExport:
     ) -> None:
         status, output = command(environment, *arguments)
         assert status == 2
-        assert "export needs a directory, and nothing else takes one" in output
+        assert "only export takes a directory, and it needs one" in output
 
     def test_uncreatable_directory_is_reported(self, environment: Environment, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")

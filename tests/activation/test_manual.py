@@ -42,7 +42,7 @@ SAYS = {
     "python train.py": "patched by: none",
     "lightning-patches run train.py": PATCHED,
     "lightning-patches run train.py --my-flag": f"--my-flag {PATCHED}",
-    "lightning-patches autostart enable": "are patched from now on",
+    "lightning-patches autostart enable": "From now on, programs",
     "LIGHTNING_PATCHES=1 python train.py": PATCHED,
     "import lightning_patches": PATCHED,
     "lightning-patches diagnose train.log": "logged-metrics-device",

@@ -196,7 +196,7 @@ def test_file_that_is_not_a_wheel_is_refused(tmp_path, make, why):
     environment = environment_of(Variant("lightning", "2.2.5"))
     status, output = execute([*BUILD, str(wheel), "--output", str(tmp_path / "dist")], environment, 60)
     assert status == 2, output
-    assert f"nothing is built: {wheel} cannot be read: {why}" in " ".join(output.split())
+    assert f"no wheel was built: {wheel} cannot be read: {why}" in " ".join(output.split())
     assert not (tmp_path / "dist").exists()
 
 

@@ -40,7 +40,7 @@ def names(audited: dict[str, Any]) -> set[str]:
 
 
 @pytest.mark.parametrize("bug", UNPATCHED, ids=lambda bug: bug.name)
-def test_records(bug: Any) -> None:
+def test_record_of_unpatched_bug_is_complete(bug: Any) -> None:
     assert bug.name not in {patch.name for patch in all_patches()}
     assert bug.group in GROUPS
     assert bug.title and bug.impact.summary and bug.why_not
@@ -62,13 +62,17 @@ def test_release_has_its_known_bugs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("version", "has"), [("2.0.0", True), ("2.4.0", True), ("2.5.0", False), ("2.6.6", False)])
-def test_resume_in_the_middle_of_an_epoch(capsys: pytest.CaptureFixture[str], version: str, has: bool) -> None:
+def test_mid_epoch_resume_is_listed_for_affected_releases(
+    capsys: pytest.CaptureFixture[str], version: str, has: bool
+) -> None:
     _, (one,) = audit(capsys, "--requirement", f"pytorch-lightning=={version}")
     assert ("mid-epoch-resume" in names(one)) is has
     assert "lightning-app" not in names(one)
 
 
-def test_exit_status(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exit_status_follows_fail_on_and_ignore(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     spec = ("--requirement", "pytorch-lightning==2.6.6")
     assert audit(capsys, *spec)[0] == 0
     assert audit(capsys, *spec, "--fail-on", "any")[0] == 1
@@ -84,7 +88,9 @@ def test_exit_status(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     assert "LIGHTNING_PATCHES=off leaves it out" in {bug["reason"] for bug in one["bugs"]}
 
 
-def test_opt_in_patches(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opt_in_patch_is_not_covered_unless_selected(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     optional = [patch for patch in all_patches() if not patch.default]
     if not optional:
         pytest.skip("the catalogue has no opt-in patch")
@@ -102,7 +108,7 @@ def test_opt_in_patches(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("version", ["2.6.2", "2.6.3"])
-def test_compromised_releases(capsys: pytest.CaptureFixture[str], version: str) -> None:
+def test_compromised_release_lists_only_the_compromise(capsys: pytest.CaptureFixture[str], version: str) -> None:
     status, (one,) = audit(capsys, "--requirement", f"lightning=={version}")
     assert status == 1
     assert [bug["name"] for bug in one["bugs"]] == ["compromised-release"]
@@ -113,7 +119,7 @@ def test_compromised_releases(capsys: pytest.CaptureFixture[str], version: str) 
     assert "1 known bug" not in said and "Upstream has fixed" not in said and "counts as applied" not in said
 
 
-def test_ranges(capsys: pytest.CaptureFixture[str]) -> None:
+def test_range_resolves_to_the_newest_release(capsys: pytest.CaptureFixture[str]) -> None:
     _, (one,) = audit(capsys, "--requirement", "Pytorch_Lightning[extra]~=2.3.0")
     assert (one["distribution"], one["version"]) == ("pytorch-lightning", "2.3.3")
     assert one["notes"] == ["not pinned; 2.3.3 is the newest known release that matches"]
@@ -127,7 +133,7 @@ def test_unknown_release_has_no_bugs(capsys: pytest.CaptureFixture[str], version
     assert (status, one["known"], one["bugs"]) == (3, False, [])
     assert cli.main(["audit", f"lightning=={version}"]) == 3
     text = capsys.readouterr().out
-    assert f"lightning {version} is not a release that is known here: nothing" in text
+    assert f"lightning {version} is not a known release: its bugs are unknown" in text
     assert not any(words in text for words in ("Upstream has fixed", "LIGHTNING_PATCHES", "also installs"))
     assert audit(capsys, "lightning==2.2.5+cu118")[1][0]["known"]
     assert cli.main(["audit", f"lightning=={version}", "pytorch-lightning==2.2.5"]) == 1
@@ -138,7 +144,7 @@ def test_fabric_alone_is_audited(capsys: pytest.CaptureFixture[str]) -> None:
     assert "fabric-submodule-sync" in names(one) and DEVICE not in names(one)
 
 
-def test_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_included_requirements_files_are_audited(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "more.txt").write_text("-r all.txt\npytorch-lightning==2.6.6 ; python_version < '3'\n")
     (tmp_path / "all.txt").write_text(
         "# training\ntorch>=2\nlightning==2.2.5 \\\n    --hash=sha256:00  # pinned\n-r more.txt\n./local\n--pre\n"
@@ -407,11 +413,11 @@ def test_dockerfile_never_reads_outside_its_build_context(
     (context / "includes.txt").write_text(f"-r {out}/requirements.txt\n-r ../out/requirements.txt\n")
     (context / "Dockerfile").write_text(f"FROM a\n{text.format(out=out)}\n")
     assert cli.main(["audit", str(context / "Dockerfile")]) == 2
-    assert "was not read, and so whether Lightning is asked for cannot be told" in capsys.readouterr().err
+    assert "was not read, so it is unknown if Lightning is required" in capsys.readouterr().err
     assert cli.main(["audit", str(context), "--fail-on", "never"]) == 0
     text = capsys.readouterr().out
     assert "was not read" in text
-    assert cli.main(["audit", str(context)]) == (3 if "not looked at: " in text else 0)
+    assert cli.main(["audit", str(context)]) == (3 if "not read: " in text else 0)
 
 
 @pytest.mark.parametrize(
@@ -427,18 +433,20 @@ def test_dockerfile_never_reads_outside_its_build_context(
         ("train.ipynb", '{"cells": [{"cell_type": "code", "source": "!pip install -rmore.txt"}]}'),
     ],
 )
-def test_files_that_a_file_includes(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, text: str) -> None:
+def test_file_included_by_any_format_is_read(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, text: str
+) -> None:
     (tmp_path / name).write_text(text)
     (tmp_path / "more.txt").write_text("torch\nlightning==2.2.5\n", encoding="utf-16")
     _, (one,) = audit(capsys, str(tmp_path / name))
     assert (one["version"], one["file"], one["line"]) == ("2.2.5", str(tmp_path / "more.txt"), 2)
 
 
-def test_names_of_environments_are_no_packages(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_environment_name_is_not_read_as_a_package(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "Dockerfile"
     path.write_text("FROM a\nRUN conda create -n lightning -c lightning python && pip install -t lightning numpy\n")
     assert cli.main(["audit", str(path)]) == 2
-    assert "has no installation of Lightning by its name" in capsys.readouterr().err
+    assert "does not install Lightning by its name" in capsys.readouterr().err
 
 
 def test_workflow_steps_run_in_the_checkout(
@@ -459,7 +467,7 @@ def test_workflow_steps_run_in_the_checkout(
     assert "is not in the project" in capsys.readouterr().err
 
 
-def test_build_context_may_be_another_directory(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_context_option_sets_the_build_context(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "docker").mkdir()
     (tmp_path / "requirements.in").write_text("lightning==2.2.5\n")
     path = tmp_path / "docker" / "Dockerfile"
@@ -470,7 +478,9 @@ def test_build_context_may_be_another_directory(capsys: pytest.CaptureFixture[st
     assert {one["version"] for one in audit(capsys, str(tmp_path))[1]} == {"2.2.5"}
 
 
-def test_requirements_files_of_a_dockerfile(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_copied_requirements_file_of_a_dockerfile_is_audited(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     (tmp_path / "requirements.txt").write_text("lightning==2.2.5\n")
     (tmp_path / "Dockerfile").write_text("FROM a\nCOPY requirements.txt .\nRUN pip install -r requirements.txt\n")
     _, (one,) = audit(capsys, str(tmp_path / "Dockerfile"))
@@ -517,7 +527,7 @@ def test_resolver_picks_among_all_releases(capsys: pytest.CaptureFixture[str], s
     assert (one["version"], one["known"], status == 3) == (version, version is not None, version is None)
     assert bool(one["bugs"]) is bool(version)
     if version and version < "1.8":
-        assert "Of 1.5 to 1.7" in one["headline"]
+        assert "For 1.5 to 1.7" in one["headline"]
 
 
 @pytest.mark.parametrize(
@@ -536,7 +546,9 @@ def test_resolver_picks_among_all_releases(capsys: pytest.CaptureFixture[str], s
         ("pytorch-lightning=1.7", "1.7.7"),
     ],
 )
-def test_constraints_of_conda(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, version: str) -> None:
+def test_constraint_of_conda_selects_the_release(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, version: str
+) -> None:
     (tmp_path / "environment.yml").write_text(f"dependencies:\n  - {json.dumps(text)}\n")
     _, (one,) = audit(capsys, str(tmp_path / "environment.yml"))
     assert one["version"] == version
@@ -566,7 +578,7 @@ def test_bugs_that_the_same_file_excludes_are_not_counted(
     (tmp_path / "requirements.txt").write_text(f"{text}\nlightning==2.2.5\n")
     _, (one,) = audit(capsys, str(tmp_path / "requirements.txt"))
     assert gone == set(one["excluded"]) & (gone | there) and not gone & names(one) and there <= names(one)
-    assert any("not there with the packages" in note for note in one["notes"]) is bool(one["excluded"])
+    assert any("excluded by the other requirements" in note for note in one["notes"]) is bool(one["excluded"])
 
 
 @pytest.mark.parametrize("patch", [patch for patch in all_patches() if patch.only_with], ids=lambda patch: patch.name)
@@ -621,10 +633,10 @@ def test_bugs_are_fixed_if_the_project_uses_the_patches(
     for what in (path, tmp_path):
         for one in audit(capsys, str(what))[1]:
             assert one["has_patches"] is is_seen
-            assert ("would be mended by the patches" in one["headline"]) is not is_seen
+            assert ("would be fixed by the patches" in one["headline"]) is not is_seen
             assert ("import lightning_patches" in one["do"]) is not is_seen
         assert cli.main(["audit", str(what), "--format", "github", "--all"]) == 1
-        assert ("Would be mended by the patches" in capsys.readouterr().out) is not is_seen
+        assert ("Would be fixed by the patches" in capsys.readouterr().out) is not is_seen
 
 
 def test_directory_is_searched(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -650,7 +662,7 @@ def test_unreadable_file_of_a_directory_is_reported(capsys: pytest.CaptureFixtur
     (tmp_path / "requirements.txt").write_text("torch\n")
     assert cli.main(["audit", str(tmp_path)]) == 2
     done = capsys.readouterr().out
-    assert done.startswith("Some files do not tell") and "uv.lock cannot be understood" in done
+    assert done.startswith("Some files may require Lightning") and "uv.lock cannot be understood" in done
     assert cli.main(["audit", str(tmp_path), "--format", "sarif"]) == 2
     (run,) = json.loads(capsys.readouterr().out)["runs"]
     assert run["invocations"][0]["executionSuccessful"] is False
@@ -697,8 +709,12 @@ def test_pre_commit_hook_prints_only_errors_and_warnings(capsys: pytest.CaptureF
         ("lightning==2.2.5", "lightning 2.2.5 has ", "move to lightning==2.5.1 or newer, for mid-epoch-resume"),
         ("lightning==2.6.6", "lightning 2.6.6 has ", "add `import lightning_patches` above every import of Lightning"),
         ("lightning==2.6.2", "lightning 2.6.2 is a compromised release", "do not import it: uninstall it"),
-        ("lightning==2.7.0", "lightning 2.7.0 is not a release that is known", "look at the number, or take a release"),
-        ("lightning>=3", "lightning>=3: which release that is cannot be told", "pin a release"),
+        (
+            "lightning==2.7.0",
+            "lightning 2.7.0 is not a known release",
+            "check the version number, or use a known",
+        ),
+        ("lightning>=3", "lightning>=3: the release is unknown", "pin a release"),
     ],
 )
 def test_output_has_the_verdict_first_and_then_the_advice(
@@ -717,7 +733,9 @@ def test_output_has_the_verdict_first_and_then_the_advice(
     ("text", "version"),
     [("^2.2", "2.6.6"), ("~2.2.1", "2.2.5"), ("2.2.*", "2.2.5"), (">=2.1,<2.3", "2.2.5"), ("*", "2.6.6")],
 )
-def test_constraints_of_poetry(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, version: str) -> None:
+def test_constraint_of_poetry_selects_the_release(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, version: str
+) -> None:
     (tmp_path / "pyproject.toml").write_text(f'[tool.poetry.dependencies]\npytorch-lightning = "{text}"\n')
     _, (one,) = audit(capsys, str(tmp_path / "pyproject.toml"))
     assert one["version"] == version
@@ -726,17 +744,25 @@ def test_constraints_of_poetry(capsys: pytest.CaptureFixture[str], tmp_path: Pat
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("train.ipynb", '{"cells": [{"cell_type": "code", "source": "import lightning as L"}]}', "and installs none"),
+        (
+            "train.ipynb",
+            '{"cells": [{"cell_type": "code", "source": "import lightning as L"}]}',
+            "and does not install it",
+        ),
         ("docker-compose.yml", "services: {}\n", "no list of dependencies"),
-        ("requirements.txt", "-r https://a.org/requirements.txt\n", "is at an address, and was not fetched"),
-        ("package.json", "{}", "cannot be read. Those that can are"),
+        ("requirements.txt", "-r https://a.org/requirements.txt\n", "is at an address, and was not downloaded"),
+        ("package.json", "{}", "is not supported. `audit` reads"),
         ("environment.yml", "- lightning=2.2.5\n", "no list of dependencies"),
         ("environment.yml", "a: [\n", "cannot be understood"),
         ("uv.lock", "lightning 2.2.5", "cannot be understood"),
         ("Pipfile.lock", "[]", "cannot be understood"),
         ("requirements.txt", "lightning 2.2.5\n", "line 1: a requirement of Lightning cannot be understood"),
         ("setup.sh", "set -e\npip install lightning==2.2.5\n", "line 1 cannot be understood"),
-        ("Dockerfile", "FROM pytorchlightning/pytorch_lightning\nRUN pip install numpy\n", "no installation of"),
+        (
+            "Dockerfile",
+            "FROM pytorchlightning/pytorch_lightning\nRUN pip install numpy\n",
+            "does not install Lightning",
+        ),
         ("Dockerfile", "FROM a\nRUN pip install lightning==$UNKNOWN\n", "cannot be understood"),
         ("pyproject.toml", '[project]\nname = "x"\ndynamic = ["dependencies"]\n', "leaves its dependencies"),
     ],
@@ -760,7 +786,7 @@ def test_missing_parser_library_is_reported(
         assert "pip install" in capsys.readouterr().err
 
 
-def test_formats(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_every_format_lists_the_bugs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "requirements.txt"
     path.write_text("torch\nlightning==2.2.5\n")
     assert cli.main(["audit", str(path), "--format", "github"]) == 1
@@ -792,7 +818,7 @@ def test_sarif_marks_unknown_releases(capsys: pytest.CaptureFixture[str], tmp_pa
     error, note = invocation["toolExecutionNotifications"]
     assert run["results"] == [] and invocation["executionSuccessful"] is False
     assert (error["level"], note["level"]) == ("error", "note")
-    assert "lightning 2.7.0 is not a release that is known here: nothing can be said" in error["message"]["text"]
+    assert "lightning 2.7.0 is not a known release: its bugs are unknown" in error["message"]["text"]
     assert note["message"]["text"].startswith("the known releases are 1.8.0 to ")
     assert [len(said.get("locations", [])) for said in (error, note)] == [int(in_file)] * 2
     if in_file:
@@ -808,7 +834,7 @@ def test_sarif_marks_unknown_releases(capsys: pytest.CaptureFixture[str], tmp_pa
     ("arguments", "words"),
     [
         (["--requirement", "torch==2.6"], "not a requirement of lightning"),
-        (["--requirement", "lightning==2.2.5; python_version < '3'"], "its marker is that of another Python"),
+        (["--requirement", "lightning==2.2.5; python_version < '3'"], "its marker is for another Python"),
         (["--requirement", "lightning=>2.2"], "not a requirement such as"),
         (["-r", "no_such_file.txt"], "cannot be read"),
         (["--ignore", "nothing-of-that-name"], "there is no bug"),
@@ -856,10 +882,10 @@ def test_environment_has_no_bug_that_its_packages_exclude(tmp_path: Path) -> Non
     assert {"own-checkpoint-load", "tf32-advice"} <= set(one["excluded"]) and "rich-progress-bar" in names(one)
     assert ("profiler-nested-actions" in one["excluded"]) is (sys.version_info < (3, 12))
     assert not names(one) & set(one["excluded"])
-    assert any("not there with the packages of this environment" in note for note in one["notes"])
+    assert any("excluded by the other packages of this environment" in note for note in one["notes"])
 
 
-def test_metadata_that_are_not_utf_8_exclude_nothing(tmp_path: Path) -> None:
+def test_metadata_exclude_nothing_when_they_are_not_utf_8(tmp_path: Path) -> None:
     for name in ("torch", "rich", "setuptools"):
         metadata = tmp_path / f"{name}-1.0.dist-info" / "METADATA"
         metadata.parent.mkdir()
@@ -931,15 +957,15 @@ def test_directory_whose_setup_names_lightning_is_reported(
     Path("setup.py").write_text("from setuptools import setup\nsetup(install_requires=['lightning==2.2.5'])\n")
     cli.main(["audit", "."])
     said = capsys.readouterr().out
-    assert "There is no Lightning" not in said and "setup.py, line 2, names lightning, and is not read." in said
+    assert "There is no Lightning" not in said and "setup.py, line 2, names lightning, and was not read." in said
 
 
-def test_files_that_hold_no_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_binary_file_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_bytes(bytes(range(256)))
     assert cli.main(["audit", str(tmp_path / "requirements.txt")]) == 2
     assert f"{tmp_path / 'requirements.txt'} cannot be read: it is not text\n" in capsys.readouterr().err
     assert cli.main(["audit", str(tmp_path)]) == 2
-    assert f"not known: {tmp_path / 'requirements.txt'} cannot be read: it is not text." in capsys.readouterr().out
+    assert f"unclear: {tmp_path / 'requirements.txt'} cannot be read: it is not text." in capsys.readouterr().out
 
 
 def test_release_of_1x_has_its_known_bugs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -947,20 +973,20 @@ def test_release_of_1x_has_its_known_bugs(capsys: pytest.CaptureFixture[str]) ->
     patches = ("import-without-pkg-resources", "own-checkpoint-load", "scheduler-choices", "scheduler-types")
     opens = ("torchmetrics-compare-version", "trusted-checkpoint-load", "metadata-of-1x")
     assert names(one) == {*patches, *opens}
-    assert "Of 1.5 to 1.7" in one["headline"] and not one["notes"]
+    assert "For 1.5 to 1.7" in one["headline"] and not one["notes"]
 
 
 def test_release_since_1_8_has_bugs_like_any_other(capsys: pytest.CaptureFixture[str]) -> None:
     status, (one,) = audit(capsys, "--requirement", "lightning==1.9.5")
     assert status == 1 and {"fit-resets-should-stop", "app-beside-lightning-cloud"} <= names(one)
-    assert "Of 1.5" not in one["headline"]
+    assert "For 1.5" not in one["headline"]
 
 
 def test_release_before_1_8_reports_only_known_facts(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["audit", "--requirement", "pytorch-lightning==1.7.7"]) == 1
     said = " ".join(capsys.readouterr().out.split())
-    assert "Of 1.5 to 1.7 no more is known here than what keeps them from running" in said
-    assert said.lower().count("of 1.5 to 1.7") == 1, "and says it once"
+    assert "For 1.5 to 1.7, the only known bugs are those that keep them from running" in said
+    assert said.lower().count("for 1.5 to 1.7") == 1, "and says it once"
 
 
 def test_patch_for_1x_lists_its_releases(capsys: pytest.CaptureFixture[str]) -> None:

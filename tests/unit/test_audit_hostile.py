@@ -18,7 +18,7 @@ from lightning_patches.cli.audit import collect, directories
 from lightning_patches.cli.audit.formats import FORMATS
 from tests.support.variants import ROOT
 
-SECRET = "the-password-of-somebody"
+SECRET = "the-password-of-another-user"
 
 
 @pytest.fixture(autouse=True)
@@ -135,9 +135,7 @@ def test_only_files_of_the_project_are_opened(project: Path) -> None:
         (".github/workflows/ci.yml", f"jobs:\n  a:\n    steps:\n    - run: pip install 'lightning {SECRET}\n"),
     ],
 )
-def test_text_that_is_not_understood_is_not_quoted(
-    capsys: pytest.CaptureFixture[str], project: Path, name: str, text: str
-) -> None:
+def test_malformed_text_is_not_quoted(capsys: pytest.CaptureFixture[str], project: Path, name: str, text: str) -> None:
     file = write(project / name, text)
     for what in (project, file):
         for form in FORMATS:
@@ -180,7 +178,7 @@ def test_workflow_runs_in_the_parent_of_the_last_github_directory(
         assert {one["version"] for one in audit(capsys, str(what))[1]["audited"]} == {"2.3.3"}
 
 
-class TestWhatWasNotLookedAt:
+class TestUnreadParts:
     """It is listed, and the status is not 0."""
 
     def check(self, capsys: pytest.CaptureFixture[str], directory: Path, *words: str) -> None:
@@ -189,7 +187,7 @@ class TestWhatWasNotLookedAt:
         assert all(any(word in text for text in document["skipped"]) for word in words), document["skipped"]
         assert cli.main(["audit", str(directory)]) == 3
         text = capsys.readouterr().out
-        assert "There is no Lightning here" not in text and "not looked at: " in text
+        assert "There is no Lightning here" not in text and "not read: " in text
         assert cli.main(["audit", str(directory), "--format", "sarif"]) == 3
         (run,) = json.loads(capsys.readouterr().out)["runs"]
         assert run["invocations"][0]["executionSuccessful"] is False
@@ -199,7 +197,7 @@ class TestWhatWasNotLookedAt:
         assert cli.main(["audit", str(directory), "--fail-on", "never"]) == 0
         capsys.readouterr()
 
-    def test_more_directories_than_the_bound(
+    def test_directories_above_the_limit_are_reported(
         self, capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for number in range(5):
@@ -209,7 +207,7 @@ class TestWhatWasNotLookedAt:
         monkeypatch.setattr(directories, "MAX_DIRECTORIES", 6)
         assert audit(capsys, str(project))[0] == 0
 
-    def test_more_entries_than_the_bound(
+    def test_entries_above_the_limit_are_reported(
         self, capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for number in range(9):
@@ -218,7 +216,7 @@ class TestWhatWasNotLookedAt:
         monkeypatch.setattr(directories, "MAX_ENTRIES", 5)
         self.check(capsys, project, "more than 5 files")
 
-    def test_more_files_than_the_bound(
+    def test_files_above_the_limit_are_reported(
         self, capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for number in range(5):
@@ -226,7 +224,7 @@ class TestWhatWasNotLookedAt:
         monkeypatch.setattr(directories, "MAX_FILES", 3)
         self.check(capsys, project, "requirements3.txt and 1 other", "more than 3 files")
 
-    def test_more_bytes_than_the_bound(
+    def test_bytes_above_the_limit_are_reported(
         self, capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for number in range(3):
@@ -234,7 +232,7 @@ class TestWhatWasNotLookedAt:
         monkeypatch.setattr(collect, "Budget", lambda: type("Budget", (), {"left": 1000})())
         self.check(capsys, project, "requirements2.txt was not read: the files before it are too large")
 
-    def test_unreadable_directory(
+    def test_unreadable_directory_is_reported(
         self, capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write(project / "requirements.txt", "torch\n")
@@ -249,17 +247,15 @@ class TestWhatWasNotLookedAt:
         monkeypatch.setattr(os, "scandir", refuse)
         self.check(capsys, project, "closed cannot be read: Permission denied")
 
-    def test_link_that_leads_out(self, capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    def test_link_that_leads_out_is_reported(self, capsys: pytest.CaptureFixture[str], project: Path) -> None:
         (project / "requirements.txt").symlink_to(project.parent / "secret.txt")
         (project / "requirements").symlink_to(project.parent)
         self.check(capsys, project, "requirements.txt is a link that leads out", "requirements is a link that leads")
 
-    def test_setup_that_names_lightning_and_is_not_read(
-        self, capsys: pytest.CaptureFixture[str], project: Path
-    ) -> None:
+    def test_setup_that_names_lightning_is_reported(self, capsys: pytest.CaptureFixture[str], project: Path) -> None:
         write(project / "setup.py", "setup(install_requires=['lightning'])\n")
         write(project / "requirements.txt", "torch\n")
-        self.check(capsys, project, "setup.py, line 1, names lightning, and is not read")
+        self.check(capsys, project, "setup.py, line 1, names lightning, and was not read")
         write(project / "requirements.txt", "lightning==2.6.6\n")
         status, document = audit(capsys, str(project))
         assert status == 0 and "setup.py" in document["unclear"][0]
@@ -328,14 +324,14 @@ def test_equal_requirements_are_counted_once(capsys: pytest.CaptureFixture[str],
 @pytest.mark.parametrize(
     "line", ["lightning==2.{0}.{1}", "lightning>=2.0,!=2.0.{0}.{1}", "lightning>=2\ntorch==1.13.1+cu{0}{1}"]
 )
-def test_different_requirements_have_a_bound(capsys: pytest.CaptureFixture[str], project: Path, line: str) -> None:
+def test_different_requirements_are_limited(capsys: pytest.CaptureFixture[str], project: Path, line: str) -> None:
     file = write(project / "requirements.txt", "".join(f"{line.format(a, b)}\n" for a in range(50) for b in range(50)))
     status, document = audit(capsys, str(file))
     assert len(document["audited"]) <= collect.MAX_REQUIREMENTS
     assert document["skipped"] and status in (1, 3)
 
 
-def test_requirements_of_all_files_have_a_bound(
+def test_requirements_of_all_files_are_limited(
     capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(audited_releases, "MAX_AUDITED", 3)

@@ -132,7 +132,7 @@ def taken_by_pip(index: str, python: str, lines: list[str], tmp_path: Path) -> d
         ("3.8", ["lightning>=2.4"], None),
     ],
 )
-def test_range_is_what_pip_takes(
+def test_range_resolves_to_the_release_of_pip(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
     index: str,
@@ -225,7 +225,7 @@ def test_range_that_other_requirements_leave_open_is_not_resolved(
         ("requirements.txt", "lightning==1.8.0\n", "1.8.0"),
     ],
 )
-def test_range_with_other_requirements(
+def test_range_resolves_with_other_requirements(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, text: str, version: Optional[str]
 ) -> None:
     _, (one, *_) = audit(capsys, tmp_path / name, text)
@@ -256,5 +256,5 @@ def test_markers_are_those_of_the_python_of_the_file(
         ("===2.2.5", ">=2", True),
     ],
 )
-def test_compatible_specifiers(one: str, other: str, are: bool) -> None:
+def test_compatible_specifiers_are_recognized(one: str, other: str, are: bool) -> None:
     assert are_compatible(one, other) is are is are_compatible(other, one)

@@ -130,9 +130,7 @@ def is_understood_or_refused(command: list[str], name: str, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("kind", GROWING)
-def test_twice_the_file_takes_no_more_than_twice_the_time(
-    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_time_grows_linearly_with_the_file(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name, made = GROWING[kind]
     is_understood_or_refused(["audit", write(tmp_path, name, made(20_000))], name, capsys)
 
@@ -154,7 +152,7 @@ def test_twice_the_file_takes_no_more_than_twice_the_time(
 
 
 @pytest.mark.parametrize("kind", SCRIPTS)
-def test_twice_the_script_takes_no_more_than_twice_the_time(
+def test_time_grows_linearly_with_the_script(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = SCRIPTS[kind]
@@ -259,14 +257,16 @@ class TestOnlyRegularFiles:
             assert cli.main([*command, str(tmp_path / name)]) == 2
             assert f"{name} cannot be read: it is larger than " in capsys.readouterr().err
 
-    def test_files_that_include_each_other(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_files_that_include_each_other_are_read_once(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         for number in range(200):
             write(tmp_path, f"{number}.txt", f"-r {number}.txt\n-r {number + 1}.txt\n")
         assert cli.main(["audit", str(tmp_path / "0.txt")]) == 2
         assert "includes more than 100 files: the others were not read" in capsys.readouterr().err
 
 
-class TestErrorsThatNobodyThoughtOf:
+class TestInternalErrors:
     def test_internal_error_prints_one_line(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -277,7 +277,7 @@ class TestErrorsThatNobodyThoughtOf:
         monkeypatch.delenv(cli.TRACEBACK, raising=False)
         assert cli.main(["list"]) == 2
         (line,) = capsys.readouterr().err.splitlines()
-        assert line.startswith("lightning-patches: RuntimeError: inner") and "please report this line" in line
+        assert line.startswith("lightning-patches: RuntimeError: inner") and "Please report this line" in line
         assert not CONTROL.search(line)
         monkeypatch.setenv(cli.TRACEBACK, "1")
         assert cli.main(["list"]) == 2

@@ -25,7 +25,7 @@ from tests.support import variants
 from tests.support.variants import ROOT, Variant
 
 LABELS = {"", "group", "affected", "fixed", "in", "upstream", "verdict", "drop", "it", "at", "covered"}
-LABELS |= {"PATCH", "BUG", "HARM"}
+LABELS |= {"PATCH", "BUG", "EFFECT"}
 """Words that a narrow terminal gets instead of columns."""
 ANSI = re.compile(r"\x1b\[")
 DEVICE, UNMASKED = "logged-metrics-device", "dataloader-error-unmasked"
@@ -178,7 +178,8 @@ class TestStatus:
         assert sorted(one["patch"] for one in suggested) == names, done
         text = call("status", *arguments, env=env).stdout
         for one in suggested:
-            assert f"{one['patch']} is opt-in, for {one['for_whom']}; {', '.join(one['signs'])} may call for" in text
+            assert f"{one['patch']} is opt-in, for {one['for_whom']}. You may need it" in text
+            assert f"because of {', '.join(one['signs'])}." in text
 
     @pytest.mark.parametrize(
         ("source", "words"),
@@ -211,7 +212,7 @@ class TestStatus:
             assert done.returncode == 2 and f"{name} cannot be " in done.stderr, done
         assert "this is a notebook" in done.stderr
 
-    def test_imports_neither_torch_nor_lightning(self):
+    def test_status_imports_neither_torch_nor_lightning(self):
         program = (
             "import sys; from lightning_patches.cli import main; status = main(['status', '--all']); "
             "print(status, sorted({'torch', 'lightning', 'pytorch_lightning'} & set(sys.modules)))"
@@ -233,7 +234,7 @@ class TestStatus:
         where = strange_lightning(tmp_path, "2.3.3")
         done = call("status", env=environment(where, spec="off"))
         assert done.returncode == 0, done
-        assert "LIGHTNING_PATCHES=off: nothing is applied." in done.stdout
+        assert "LIGHTNING_PATCHES=off: no patch is applied." in done.stdout
 
     def test_toggle(self):
         lightning = release("lightning", "2.3.3")
@@ -254,7 +255,7 @@ class TestStatus:
         monkeypatch.setattr(autostart, "is_enabled", lambda: enabled)
         cli.main(["status"])
         said = capsys.readouterr().out
-        assert ("`lightning-patches autostart enable` does it for all" in said) is (where and not enabled)
+        assert ("for all programs: `lightning-patches autostart enable`" in said) is (where and not enabled)
         assert ("that `lightning-patches run` starts" in said) is (spec is None or (where and not enabled))
 
     @pytest.mark.parametrize("how", [MODULE, CONSOLE_SCRIPT], ids=["module", "script"])
@@ -304,7 +305,7 @@ class TestStatus:
         assert "GHSA-w37p-236h-pfx3" in done.stdout
         assert "Lightning was imported" not in done.stdout + done.stderr
 
-    def test_upstream_master_carries_a_forbidden_number_and_is_none(self, tmp_path):
+    def test_upstream_master_with_a_forbidden_number_is_not_reported(self, tmp_path):
         origin = json.dumps({"url": "https://example.org/x.git", "vcs_info": {"vcs": "git", "commit_id": "0" * 40}})
         where = metadata(strange_lightning(tmp_path, "2.6.2"), "lightning", "2.6.2", origin)
         document = json.loads(call("status", "--json", env=environment(where, spec="off")).stdout)
@@ -335,7 +336,7 @@ class TestStatus:
 class TestCounts:
     """One figure for one environment, wherever it is given."""
 
-    def test_all_commands_agree(self):
+    def test_all_commands_show_the_same_counts(self):
         env = environment(release("lightning", "2.2.5"))
         program = (
             "import lightning_patches, lightning.pytorch, lightning.fabric; "
@@ -346,7 +347,7 @@ class TestCounts:
         assert f"lightning 2.2.5: {live} fixes (" in done.stderr
         assert f"lightning 2.2.5: {live} fixes will be applied" in call("status", env=env).stdout
         assert json.loads(call("status", "--json", env=env).stdout)["fixes"] == {"lightning 2.2.5": live}
-        assert f": {live} would be mended by the patches" in call("audit", "lightning==2.2.5", env=env).stdout
+        assert f": {live} would be fixed by the patches" in call("audit", "lightning==2.2.5", env=env).stdout
         (installed,) = json.loads(call("audit", "--json", env=env).stdout)["audited"]
         patches = {patch.name: patch for patch in all_patches()}
         absent = [name for name in installed["excluded"] if patches[name].default and patches[name].is_counted]
@@ -365,7 +366,7 @@ class TestCounts:
 
 
 class TestList:
-    def test_has_every_patch_on_a_line(self):
+    def test_list_has_a_line_per_patch(self):
         done = call("list", env=environment())
         assert done.returncode == 0, done
         header, *lines = done.stdout.splitlines()
@@ -374,7 +375,7 @@ class TestList:
         assert re.search(r"crash +2\.1\.0 to 2\.3\.3 +2\.4\.0 +#19813, #18803, PR #19814 +Logged", line)
         assert re.search(r"2\.1\.0 to 2\.6\.6 +never ", next(line for line in lines if line.startswith(UNMASKED)))
 
-    def test_group(self):
+    def test_list_filters_by_group_source_and_version(self):
         document = json.loads(call("list", "--group", "crash", "--json", env=environment()).stdout)
         assert [record["name"] for record in document["patches"]] == [
             p.name for p in all_patches() if p.group == "crash"
@@ -382,7 +383,7 @@ class TestList:
         for source in ("pytorch/tuner/lr_finder.py", "/env/site-packages/lightning/pytorch/tuner/lr_finder.py"):
             found = json.loads(call("list", "--source", source, "--json", env=environment()).stdout)
             assert {patch["name"] for patch in found["patches"]} == {
-                patch.name for patch in all_patches() if any(".lr_finder:" in place for place in patch.locations)
+                patch.name for patch in all_patches() if any("tuner.lr_finder:" in place for place in patch.locations)
             }
         new = json.loads(call("list", "--since", "0.1.0", "--json", env=environment()).stdout)
         assert {patch["name"] for patch in new["patches"]} == {
@@ -417,13 +418,13 @@ class TestShow:
             assert wanted in done.stdout
 
     @pytest.mark.parametrize("patch", all_patches(), ids=lambda patch: patch.name)
-    def test_leaves_nothing_of_a_record_out(self, patch, capsys):
+    def test_show_prints_the_whole_record(self, patch, capsys):
         assert cli.main(["show", patch.name]) == 0
         text = " ".join(capsys.readouterr().out.split())
         for wanted in (patch.note, *patch.impact.symptoms):
             assert " ".join(wanted.split()) in text
         assert ("No release has the fix yet." in text) == (patch.fixed_in is None and not patch.upstream.merged)
-        assert ("merged and unreleased" in text) == patch.upstream.merged
+        assert ("is merged, but not released yet" in text) == patch.upstream.merged
         assert ("opt-in" in text.lower()) or patch.default
 
     @pytest.mark.parametrize(
@@ -434,7 +435,7 @@ class TestShow:
             "https://github.com/Lightning-AI/pytorch-lightning/pull/19814#discussion_r1",
         ],
     )
-    def test_every_form_that_people_and_our_tables_write(self, key):
+    def test_number_is_found_in_every_written_form(self, key):
         assert [patch.name for patch in _arguments.find_patches(key)] == [DEVICE]
 
     @pytest.mark.parametrize("spec", ["PR19814", "pr19814", "PR #19814", "PR 19814", "1,PR19814", "-PR19814"])
@@ -447,15 +448,15 @@ class TestShow:
         assert "lightning 2.3.3: pending\n" in call("show", DEVICE, env=env).stdout
         assert "There is no Lightning in this environment." in call("show", DEVICE, env=environment()).stdout
 
-    def test_unknown(self):
+    def test_show_reports_unknown_names_and_numbers(self):
         done = call("show", "logged-metric-devices", env=environment())
         assert (done.returncode, done.stdout) == (2, "")
         assert "Did you mean logged-metrics-device" in done.stderr
         number = call("show", "19818000", env=environment())
         assert number.returncode == 2
-        assert "'19818000' is no patch, and no issue or pull request that is known" in number.stderr
+        assert "'19818000' is no patch, and no known issue or pull request" in number.stderr
 
-    def test_json(self):
+    def test_show_json_has_the_record_and_its_diffs(self):
         (record,) = json.loads(call("show", "19813", "--json", env=environment()).stdout)["patches"]
         assert record["name"] == DEVICE
         assert record["affected_releases"][0] == "2.1.0"
@@ -463,7 +464,7 @@ class TestShow:
         assert record["fixed_in"] == "2.4.0"
         assert record["targets"][0]["location"].endswith(":_ResultCollection.update_metrics")
 
-    def test_diffs_of_the_checkout(self, tmp_path, monkeypatch, capsys):
+    def test_show_finds_the_diffs_of_a_checkout(self, tmp_path, monkeypatch, capsys):
         (tmp_path / "upstream" / "diffs").mkdir(parents=True)
         for name in (DEVICE, f"{DEVICE}-2.1", UNMASKED):
             (tmp_path / "upstream" / "diffs" / f"{name}.patch").write_text(f"+ line of {name}\n")
@@ -489,7 +490,7 @@ class TestShow:
 
 
 class TestOutput:
-    def test_plain_when_piped(self):
+    def test_table_is_plain_when_piped(self):
         env = environment(release("lightning", "2.3.3"), COLUMNS="40")
         for arguments in (["status", "--all"], ["list"], ["show", DEVICE]):
             text = call(*arguments, env=env).stdout
@@ -591,7 +592,7 @@ class TestOutput:
         text = on_terminal([*MODULE, "status", "xyzzy"], environment(TERM="dumb", COLUMNS="80"), statuses=(2,))
         assert "`lightning-patches list`" in text and max(map(len, text.splitlines())) <= 80
 
-    def test_commands_stay_whole(self):
+    def test_wrapping_keeps_commands_whole(self):
         text = "some words `lightning-patches status --all` and more words, `LIGHTNING_PATCHES=default,a-b-c`."
         for width in range(10, 120):
             lines = _output.wrapped(text, width, "  ").splitlines()
@@ -646,7 +647,7 @@ def test_command_succeeds_with_metadata_that_are_not_utf8(tmp_path, command):
 
 
 class TestReport:
-    def test_holds_what_is_needed_and_nothing_private(self, tmp_path):
+    def test_report_has_the_needed_facts_and_no_private_data(self, tmp_path):
         where = strange_lightning(tmp_path / "secret-project", "2.3.3")
         secrets = {"HOME": str(tmp_path), "USER": "somebody-private", "WANDB_API_KEY": "0123456789"}
         env = environment(where, spec="default", **secrets)
@@ -763,7 +764,7 @@ sys.meta_path.insert(0, Interrupts())
         done = self.interrupted(tmp_path, module)
         assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
-    def test_command_goes_on_when_interrupts_are_ignored(self, tmp_path):
+    def test_command_continues_when_interrupts_are_ignored(self, tmp_path):
         done = self.interrupted(tmp_path, "argparse", "sh", "-c", "trap '' INT; exec \"$@\"", "sh")
         assert (done.returncode, done.stderr) == (0, "")
 
@@ -793,7 +794,7 @@ sys.meta_path.insert(0, Interrupts())
 
 
 class TestCompletion:
-    def test_commands_and_names(self, tmp_path):
+    def test_completion_knows_commands_and_names(self, tmp_path):
         pytest.importorskip("argcomplete")
         for line, wanted in (("lightning-patches stat", "status"), ("lightning-patches show logged-met", DEVICE)):
             out = tmp_path / "out"
@@ -818,7 +819,7 @@ class TestUsage:
         text = call(name, "--help", env=environment()).stdout
         assert len(re.findall(r"^exit status", text, re.MULTILINE)) <= 1
 
-    def test_version(self):
+    def test_version_is_printed(self):
         done = call("--version", env=environment())
         assert done.returncode == 0
         assert call("-V", env=environment()).stdout == done.stdout
@@ -837,7 +838,7 @@ class TestUsage:
         assert max(map(len, text.splitlines())) <= 80
 
     @pytest.mark.parametrize("name", cli.commands())
-    def test_help_of_a_command(self, name):
+    def test_help_shows_the_docstring_of_a_command(self, name):
         done = call(name, "--help", env=environment())
         assert done.returncode == 0, done
         assert f"usage: lightning-patches {name}" in done.stdout
@@ -856,7 +857,7 @@ class TestUsage:
         wrong = call(command, "nonsense", env=environment()).stderr
         assert all(word in wrong.split("error:")[1] for word in re.findall(r"\w+", wanted))
 
-    def test_unknown_command(self):
+    def test_unknown_command_is_reported(self):
         done = call("statsu", env=environment())
         assert done.returncode == 2
         assert "no command 'statsu'. Did you mean status?" in done.stderr

@@ -81,7 +81,7 @@ def test_changelog_numbers_are_parsed(script: ModuleType, tmp_path: object, monk
     assert script.changelog_fixes(repository).splitlines()[2:] == ["2.0.1: 2 4", "unreleased: 4"]
 
 
-def test_audit_speaks_of_all_fixes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_audit_counts_all_upstream_fixes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LIGHTNING_PATCHES", raising=False)
     spec = ("--requirement", "pytorch-lightning==2.2.5")
     cli.main(["audit", *spec, "--json"])
@@ -97,14 +97,14 @@ def test_audit_speaks_of_all_fixes(capsys: pytest.CaptureFixture[str], monkeypat
     assert "#21361" in text and "#19627" not in text, "2.2.5 has that fix"
 
 
-def test_counts_of_releases() -> None:
+def test_fixes_after_a_release_are_those_that_it_lacks() -> None:
     assert {fix.release for fix in coverage.fixed_after("2.6.6")} == {coverage.UNRELEASED}
     assert not any(19627 in fix.numbers for version in ("2.1.4", "2.2.2") for fix in coverage.fixed_after(version))
     assert any(19627 in fix.numbers for fix in coverage.fixed_after("2.2.1"))
     assert coverage.fixed_after("not a version") == ()
 
 
-def test_merged_and_unreleased() -> None:
+def test_merged_fix_is_shown_as_unreleased() -> None:
     merged = {patch.name for patch in all_patches() if patch.upstream.merged}
     assert {"fused-optimizer-clipping", "worker-shutdown-error", "sigterm-exit-status", "compiled-log"} <= merged
     assert all(

@@ -1038,7 +1038,7 @@ def test_number_or_name_is_certain(
 @pytest.mark.parametrize("command", ["show", "diagnose"])
 def test_unknown_number_is_not_a_file(capsys: pytest.CaptureFixture[str], command: str) -> None:
     assert cli.main([command, "#99999"]) == 2
-    assert "no issue or pull request that is known" in capsys.readouterr().err
+    assert "no known issue or pull request" in capsys.readouterr().err
 
 
 def _sharing() -> list[tuple[Any, Any, str]]:

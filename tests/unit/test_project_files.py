@@ -80,13 +80,13 @@ def test_workflows_take_actions_by_commit_and_leave_no_credentials(path: Path) -
             assert step["with"]["persist-credentials"] is False
 
 
-def test_pull_requests_run_what_continuous_integration_runs() -> None:
+def test_pull_requests_run_the_ci_script() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8"))
     assert "pull_request" in workflow[True]  # YAML's word for "on"
     assert {"run": ".ci/run"} in workflow["jobs"]["test"]["steps"]
 
 
-def test_releases_are_built_with_what_is_pinned() -> None:
+def test_release_build_uses_pinned_packages() -> None:
     pinned = (ROOT / ".github" / "build" / "requirements.txt").read_text(encoding="utf-8").splitlines()[1:]
     for line in pinned:
         assert re.fullmatch(r"[\w-]+==[\w.]+ --hash=sha256:[0-9a-f]{64}", line), line
@@ -96,7 +96,7 @@ def test_releases_are_built_with_what_is_pinned() -> None:
     assert all(re.match(r"setuptools==[\d.]+;", requirement) for requirement in wanted)
 
 
-def test_files_that_are_named_are_there() -> None:
+def test_links_of_community_files_lead_to_files() -> None:
     for path in (ROOT / ".github").glob("*.md"):
         for target in re.findall(r"\]\(([^)#]+)", path.read_text(encoding="utf-8")):
             assert (path.parent / target).exists(), f"{path.name}: {target}"

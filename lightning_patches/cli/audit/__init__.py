@@ -10,7 +10,7 @@
 
 Nothing is imported. A range counts as the release that an installer takes: the newest known one that the range and the
 other requirements of the file allow. With torch==1.13.1, lightning>=2 is 2.2.5. If the other requirements leave several
-releases open, the release is unknown. Nothing is said about the bugs of an unknown release, and the exit status is 3.
+releases open, the release is unknown. The bugs of an unknown release are not listed, and the exit status is 3.
 Bugs that torch, Python or another package of the same file excludes are not counted. The files of a Dockerfile are
 those that COPY and ADD bring from the build context.
 
@@ -23,7 +23,7 @@ Everything else that was not read is listed, and the exit status is 3.
 With --json, one object; keys are only ever added:
   schema     1
   toggle     {value (null: not set), selected: [patch names]}
-  audited    [{requirement (null: installed), file, line, distribution, version (null: cannot be told), known (the
+  audited    [{requirement (null: installed), file, line, distribution, version (null: unknown), known (the
               release is known here), headline, do (advice), has_patches (the project uses the patches),
               excluded: [bugs that another package excludes], notes: [text], bugs, figures: {known, default, opt_in,
               unmended}, upstream: {patched, open, not patchable, nothing to patch, left out}}]
@@ -67,7 +67,7 @@ from lightning_patches.known.bugs import Bug
 from lightning_patches.known.unpatched import UNPATCHED
 from lightning_patches.patch import GROUPS
 
-HELP = "which known bugs this environment has, or a requirement such as lightning==2.2.5"
+HELP = "list the known bugs of this environment, or of a requirement such as lightning==2.2.5"
 
 FAIL_ON = ("any", "opt-in", "uncovered", "never")
 
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what",
         nargs="*",
         metavar="WHAT",
-        help="a requirement such as lightning==2.2.5, a file that has some, or a directory; nothing: this environment",
+        help="a requirement such as lightning==2.2.5, a file, or a directory (default: this environment)",
     )
     parser.add_argument(
         "--requirement",
@@ -99,20 +99,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=FAIL_ON,
         metavar="WHICH",
         default="uncovered",
-        help="which bugs end with status 1: any; opt-in: those that are not mended, as LIGHTNING_PATCHES is set now; "
-        "uncovered: those that are not mended and that no opt-in patch would mend (the default); never",
+        help="the bugs that end with status 1: any; opt-in: bugs that are not fixed with the current "
+        "LIGHTNING_PATCHES; uncovered: bugs that are not fixed and that have no opt-in patch (the default); never",
     )
-    parser.add_argument(
-        "--ignore", action="append", default=[], metavar="BUG", help="a bug that is known and accepted; may be repeated"
-    )
-    parser.add_argument("--all", action="store_true", help="also list the bugs that the patches mend")
+    parser.add_argument("--ignore", action="append", default=[], metavar="BUG", help="accept this bug; may be repeated")
+    parser.add_argument("--all", action="store_true", help="also list the bugs that the patches fix")
     parser.add_argument(
         "--context",
         default="",
         metavar="DIRECTORY",
-        help="what `docker build` is given, from which COPY copies (default: the directory of the Dockerfile)",
+        help="the build context of `docker build` (default: the directory of the Dockerfile)",
     )
-    parser.add_argument("--fixes", action="store_true", help="also list upstream's later fixes that have no patch")
+    parser.add_argument("--fixes", action="store_true", help="also list later upstream fixes that have no patch")
     parser.add_argument(
         "--group", choices=GROUPS, metavar="GROUP", help=f"only the bugs of a group: {', '.join(GROUPS)}"
     )

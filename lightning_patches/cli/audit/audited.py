@@ -66,7 +66,7 @@ def audit_installed(selection: toggle.Selection) -> list[Audited]:
         one.known = releases.is_known(one.distribution, installed.version)
         one.bugs, one.excluded = known_bugs.bugs_of_installed(installed, selection)
         if one.excluded:
-            one.notes.append(f"not there with the packages of this environment: {', '.join(one.excluded)}")
+            one.notes.append(f"excluded by the other packages of this environment: {', '.join(one.excluded)}")
         audited.append(one)
     return audited
 
@@ -91,9 +91,7 @@ def audit_project(project: Project, selection: toggle.Selection) -> list[Audited
         one = _audit(found, selection)
         key = (one.file, one.line, one.requirement, one.version)
         if len(audited) >= MAX_AUDITED and key not in audited:
-            project.gaps.skipped.append(
-                f"more than {MAX_AUDITED} requirements of Lightning: the others were not looked at"
-            )
+            project.gaps.skipped.append(f"more than {MAX_AUDITED} requirements of Lightning: the others were skipped")
             break
         audited.setdefault(key, one)
     locked = {found.requirement.file for found in project.found if found.requirement.is_locked}
@@ -125,9 +123,9 @@ def _audit(found: Found, selection: toggle.Selection) -> Audited:
         else:
             one.bugs.append(bug)
     if one.excluded:
-        one.notes.append(f"not there with the packages that are asked for besides: {', '.join(one.excluded)}")
+        one.notes.append(f"excluded by the other requirements of the file: {', '.join(one.excluded)}")
     if "+patches." in release.version:
         carried = wheel.carried_by(release.version)
-        which = "which patches the wheel carries is seen in an environment that has it: run `audit` there"
-        one.notes.append(which if carried is None else f"the wheel carries {len(carried)} patches in its code")
+        which = "to see which patches the wheel contains, run `audit` in an environment that has it"
+        one.notes.append(which if carried is None else f"the wheel contains {len(carried)} patches")
     return one

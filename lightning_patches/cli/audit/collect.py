@@ -89,7 +89,7 @@ class Gaps:
 
     Args:
         trouble: files that cannot be read or parsed.
-        unclear: files that do not tell if they require Lightning, or which release.
+        unclear: files that may require Lightning, or any release of it.
         skipped: files and directories that were not read.
     """
 
@@ -202,7 +202,7 @@ class _Collector:
                     self._open.pop()
                 elif file.items_left < 0:
                     self._open.pop()
-                    raise UsageError(f"{file.source.path} cannot be understood: its aliases stand for too much")
+                    raise UsageError(f"{file.source.path} cannot be understood: its aliases expand to too much text")
                 else:
                     self._take(item, file)
             except UsageError as error:
@@ -253,7 +253,7 @@ class _Collector:
         kind = format_of(path, item.is_requirements_file)
         if kind.reader is None:
             _files.read(path)
-            raise UsageError(f"{path} cannot be read. Those that can are {READ}.")
+            raise UsageError(f"{path} is not supported. `audit` reads {READ}.")
         text = _files.read_text(path, kind.limit)
         self._budget.left -= len(text) * kind.cost
         source = Source(path, text, item.place, item.path, self._context)
@@ -276,8 +276,8 @@ class _Collector:
         if requirement is None:
             if requirements.begins_with_lightning(spec.text):
                 raise UsageError(
-                    f"{path}, line {spec.line or spec.after}: a requirement of Lightning cannot be understood. Give it "
-                    "with --requirement, as lightning==2.2.5."
+                    f"{path}, line {spec.line or spec.after}: a requirement of Lightning cannot be understood. Pass it "
+                    "as --requirement lightning==2.2.5."
                 )
             if spec.is_line and not is_path(spec.text):
                 _add(self.collected.gaps.unclear, f"{path}, line {spec.line} cannot be understood")
@@ -297,7 +297,7 @@ class _Collector:
             self._lightnings += 1
             if self._lightnings > MAX_REQUIREMENTS:
                 text = f"{path}: of more than {MAX_REQUIREMENTS} different requirements of Lightning, the others"
-                self._skip(f"{text} were not looked at")
+                self._skip(f"{text} were skipped")
                 return
             found = LightningRequirement(requirement, path, _line_of(spec, name, file), group, spec.is_locked)
         elif len(self._entries) > MAX_OTHERS:

@@ -1,4 +1,4 @@
-"""Look through a directory for the files that may require Lightning, and say what was not looked at."""
+"""Find the files of a directory that may require Lightning, and list those that were not read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILES = re.compile(
 )
 """Names of the files that are read, in lower case."""
 LEFT_OUT = ("node_modules", "site-packages", "__pycache__", "build", "dist")
-"""Directories that are not looked into, as are virtual environments and hidden ones, except for ``.github``."""
+"""Skipped directories. Virtual environments and hidden directories except for ``.github`` are skipped, too."""
 MAX_DIRECTORIES = 20_000
 MAX_DEPTH = 100
 """Levels of directories."""
@@ -41,7 +41,7 @@ class Listing:
         setups: ``setup.py`` and ``setup.cfg``, which are not read.
         scripts: Python scripts near the top.
         skipped: files and directories that were not read, each a sentence without its full stop.
-        outside: links to directories elsewhere, which do not belong to the project.
+        outside: links to directories outside of the project.
     """
 
     files: List[str] = field(default_factory=list)
@@ -52,18 +52,18 @@ class Listing:
 
 
 def list_files(root: str, deepest: int = MAX_DEPTH) -> Listing:
-    """List the files of a directory and of those within it. Links are followed if they stay inside.
+    """List the files of a directory and its subdirectories. Links are followed if they stay inside.
 
     Args:
         root: the directory.
-        deepest: how many levels below it are looked through.
+        deepest: the number of levels below it that are searched.
     """
     listing = Listing()
     walk = _Walk(root, deepest, listing)
-    walk.look_through([(root, 0)])
-    while walk.linked_directories:  # after the others: the real names of directories are better
+    walk.search([(root, 0)])
+    while walk.linked_directories:  # last, because the real names of directories are better
         links, walk.linked_directories = walk.linked_directories, []
-        walk.look_through(links)
+        walk.search(links)
     known = {os.path.realpath(path) for path in listing.files} if walk.linked_files else set()
     for path in walk.linked_files:
         real = _files.inside(root, path)
@@ -91,8 +91,8 @@ class _Walk:
     entries: int = 0
     is_full: bool = False
 
-    def look_through(self, directories: List[Tuple[str, int]]) -> None:
-        """Look through directories, given with their depths, the upper ones first."""
+    def search(self, directories: List[Tuple[str, int]]) -> None:
+        """Search directories, given with their depths, the upper ones first."""
         left = deque(directories)
         while left:
             place, depth = left.popleft()
@@ -112,11 +112,11 @@ class _Walk:
 
     def _stop(self, path: str, why: str) -> None:
         if not self.is_full:
-            self.listing.skipped.append(f"{path} and what comes after it were not looked at: {why}")
+            self.listing.skipped.append(f"{path} and everything after it were not read: {why}")
         self.is_full = True
 
     def _list(self, entries: Iterable[os.DirEntry[str]], depth: int) -> Iterator[str]:
-        """Sort in the files of a directory, and yield the directories in it."""
+        """Add the files of a directory to the listing, and yield its subdirectories."""
         for entry in entries:
             self.entries += 1
             if self.entries > MAX_ENTRIES:
@@ -128,7 +128,7 @@ class _Walk:
                     continue
                 if depth >= self.deepest:
                     if self.deepest == MAX_DEPTH:
-                        self.listing.skipped.append(f"{path} was not looked at: more than {MAX_DEPTH} levels deep")
+                        self.listing.skipped.append(f"{path} was not read: more than {MAX_DEPTH} levels deep")
                 elif not is_link:
                     yield path
                 elif _files.inside(self.root, path):
@@ -148,7 +148,7 @@ class _Walk:
 def _is_directory(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # links in a circle
+    except OSError:  # a link to itself
         return False
 
 
@@ -168,9 +168,9 @@ def _is_read(path: str) -> bool:
 
 
 def unread_setups(listing: Listing) -> Iterator[Tuple[str, str]]:
-    """Setup files that name Lightning: the distribution, and a sentence. Only a build can read these files.
+    """Yield the distributions of Lightning that setup files name, each with a sentence. Only a build can evaluate them.
 
-    A setup file that cannot be looked through is among them, with "" for the distribution.
+    A setup file that cannot be read yields "" for the distribution.
     """
     for path in listing.setups:
         try:
@@ -182,7 +182,7 @@ def unread_setups(listing: Listing) -> Iterator[Tuple[str, str]]:
         for number, name, _ in lines_of(_files.lines(text)):
             first.setdefault(name, number)
         for name, number in first.items():
-            yield name, f"{path}, line {number}, names {name}, and is not read"
+            yield name, f"{path}, line {number}, names {name}, and was not read"
 
 
 _IMPORTS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+lightning_patches\b", re.MULTILINE)

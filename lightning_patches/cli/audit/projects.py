@@ -114,7 +114,7 @@ def collect_file(path: str, context: str = "") -> Collected:
     """Collect the requirements of a file that the user names.
 
     Raises:
-        UsageError: it cannot be read or parsed, or does not tell if it requires Lightning.
+        UsageError: it cannot be read or parsed, or it is unclear if it requires Lightning.
     """
     collected = collect.collect(path, Place(_project_of(path)), context)
     gaps = collected.gaps
@@ -122,7 +122,7 @@ def collect_file(path: str, context: str = "") -> Collected:
         raise UsageError(gaps.trouble[0])
     reasons = [*gaps.skipped, *gaps.unclear]
     if not collected.found and reasons:
-        raise UsageError(f"{reasons[0]}, and so whether Lightning is asked for cannot be told.")
+        raise UsageError(f"{reasons[0]}, so it is unknown if Lightning is required.")
     return collected
 
 
@@ -153,13 +153,13 @@ def _parse(spec: str) -> LightningRequirement:
     if requirements.canonical_name(requirement) not in DISTRIBUTIONS:
         raise UsageError(_not_lightning(spec))
     if not requirements.applies(requirement):
-        raise UsageError(f"{spec!r} asks for nothing here: its marker is that of another Python or system.")
+        raise UsageError(f"{spec!r} does not apply here: its marker is for another Python or system.")
     return LightningRequirement(requirement)
 
 
 def _not_lightning(spec: str) -> str:
     if re.fullmatch(r"\d+(?:\.\w+)+", spec):
-        return f"{spec!r} names no package: lightning=={spec}?"
+        return f"{spec!r} has no package name. Did you mean lightning=={spec}?"
     name = re.split(r"[^\w.-]", spec)[0]
     close = difflib.get_close_matches(name.lower(), DISTRIBUTIONS, n=1)
     missing = f"there is no file {spec!r}, and it" if _may_be_a_file(spec) else repr(spec)

@@ -24,9 +24,9 @@ def begins_with_lightning(text: str) -> bool:
 
 @lru_cache(maxsize=1000)
 def parse_requirement(text: str) -> Optional[Requirement]:
-    """A requirement as pip takes it, ``None`` if ``text`` is not one.
+    """Parse a requirement in pip's syntax. Return ``None`` if the text is not one.
 
-    An address that tells the release, of a wheel, of an sdist or of a release's tag in git, is taken as that release.
+    An address with a release in it (a wheel, an sdist, or a tag in git) becomes a requirement of that release.
     """
     from packaging.requirements import InvalidRequirement, Requirement
 
@@ -35,20 +35,22 @@ def parse_requirement(text: str) -> Optional[Requirement]:
         found = Requirement(text)
         if found.url is None:
             return found
-        told = _from_address(found.url)
+        pinned = _from_address(found.url)
         marker = f" ; {found.marker}" if found.marker else ""
-        return Requirement(told + marker) if told and Requirement(told).url is None else found
+        return Requirement(pinned + marker) if pinned and Requirement(pinned).url is None else found
     except (InvalidRequirement, RecursionError):
-        told = _from_address(text)
+        pinned = _from_address(text)
     try:
-        return Requirement(told) if told else None
+        return Requirement(pinned) if pinned else None
     except InvalidRequirement:
         return None
 
 
 def _from_address(text: str) -> str:
-    """The requirement for an address or path: ``name==release``, ``name @ address`` if the release is unknown, or "" if
-    the name is unknown."""
+    """Return the requirement for an address or path.
+
+    It is ``name==release``, ``name @ address`` if the release is unknown, or "" if the name is unknown.
+    """
     from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, parse_sdist_filename, parse_wheel_filename
     from packaging.version import InvalidVersion, Version
 
@@ -87,20 +89,20 @@ _ANY_NAME = re.compile(r"(?<![\w.-])(?:pytorch[-_.]lightning|lightning(?:[-_.]fa
 
 
 def lines_of(lines: Iterable[str]) -> Iterable[Tuple[int, str, str]]:
-    """The lines that name a distribution of Lightning: number, from 1, normalized name, line."""
+    """Yield the lines that name a distribution of Lightning: the number from 1, the normalized name, and the line."""
     for number, line in enumerate(lines, 1):
         for name in {re.sub(r"[-_.]+", "-", name).lower() for name in _ANY_NAME.findall(line)}:
             yield number, name, line
 
 
 class Lines:
-    """Finds the line of a requirement in a file whose parser does not tell it."""
+    """Finds the lines of requirements in a file whose parser does not report them."""
 
     def __init__(self, text: str) -> None:
         self._named: List[Tuple[int, str, str]] = list(lines_of(_files.lines(text)))
 
     def find(self, name: str, after: int, written: str) -> int:
-        """The number of a line.
+        """Return the number of a line.
 
         Args:
             name: the distribution that the line names.
@@ -171,7 +173,7 @@ def _clauses(text: str) -> str:
         elif operator == "~" and numbers:
             after = f"{numbers[1]}.{int(numbers[2]) + 1}" if numbers[2] else str(int(numbers[1]) + 1)
             parts.append(f">={version},<{after}")
-        elif operator == "=":  # of conda: what begins so
+        elif operator == "=":  # conda: a prefix
             parts.append(f"=={bare}.*" if bare != version or bare.count(".") < 2 else f"=={bare}")
         elif operator in ("<", ">", "<=", ">="):
             parts.append(operator + bare)
@@ -181,8 +183,10 @@ def _clauses(text: str) -> str:
 
 
 def conda_spec(text: str) -> str:
-    """Translate conda's ``channel::name=2.2.5=build`` to a requirement of pip. A single ``=`` without a build allows
-    all versions that begin so."""
+    """Translate conda's ``channel::name=2.2.5=build`` to a requirement of pip.
+
+    A single ``=`` without a build allows all versions with this prefix.
+    """
     text = text.strip()[: _files.MAX_LINE]
     found = re.match(r"[\w.-]+", text.rpartition("::")[2])
     if found is None:

@@ -79,10 +79,10 @@ def _newest(name: str, allowed: List[str], pins: Pins, group: Group) -> Resolved
         if newest is not None:
             found.setdefault(newest, against)
     if not found:
-        return Resolved(None, False, f"no known release that matches allows {against}")
+        return Resolved(None, False, f"no matching known release allows {against}")
     if len(found) > 1:
         each = [f"{release}{f' with {against}' if against else ''}" for release, against in found.items()]
-        return Resolved(None, False, f"the other requirements of the file leave it open: {', or '.join(each)}")
+        return Resolved(None, False, f"the other requirements of the file allow several releases: {', or '.join(each)}")
     ((newest, against),) = found.items()
     why = f" and allows {against}" if against else ""
     return Resolved(newest, True, f"not pinned; {newest} is the newest known release that matches{why}")

@@ -10,7 +10,7 @@ def write(report: Report) -> None:
     for one in report.releases:
         lines = [f"**{one['headline']}**", f"Do: {one['do']}", *(f"Note: {note}." for note in one["notes"])]
         if one["bugs"]:
-            lines += ["", "| bug | group | mended | fixed in | harm |", "| --- | --- | --- | --- | --- |"]
+            lines += ["", "| bug | group | patched | fixed in | effect |", "| --- | --- | --- | --- | --- |"]
         for bug in one["bugs"]:
             fixed = "NO" if bug["mended"] == "no" else bug["mended"]
             row = (f"`{bug['name']}`", bug["group"], fixed, bug["fixed_in"] or "never", bug["harm"])

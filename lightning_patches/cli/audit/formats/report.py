@@ -14,8 +14,8 @@ from lightning_patches.known.bugs import Bug
 from lightning_patches.known.unpatched import ADVICE, Unpatched
 
 NOTHING = "There is no Lightning here: nothing to audit."
-_OPT_IN = f"Opt-in patches only where their bug is yours: `{toggle.VARIABLE}=default,NAME`."
-_KNOWN = "`lightning-patches audit lightning` tells of the newest one."
+_OPT_IN = f"Enable an opt-in patch only if you have its bug: `{toggle.VARIABLE}=default,NAME`."
+_KNOWN = "`lightning-patches audit lightning` shows the newest known release."
 
 
 class Report(NamedTuple):
@@ -55,7 +55,7 @@ class Report(NamedTuple):
         if text:
             _output.write(text)
         if self.failing:
-            _output.complain(f"To accept what ends with status 1, add {self.ignore}")
+            _output.complain(f"To accept these bugs, add {self.ignore}")
 
     @property
     def ignore(self) -> str:
@@ -100,25 +100,25 @@ def headline(one: Audited) -> str:
     """The result in one sentence."""
     what = f"{one.distribution} {one.version}" if one.version else str(one.requirement)
     if one.version is None:
-        return f"{what}: which release that is cannot be told, and so nothing can be said about its bugs."
+        return f"{what}: the release is unknown, and so are its bugs."
     if not one.known and not one.bugs:
-        return f"{what} is not a release that is known here: nothing can be said about its bugs."
+        return f"{what} is not a known release: its bugs are unknown."
     if one.is_compromised:
         return f"{what} is a compromised release: nothing in it is patched, and its other bugs are not counted."
     counted = [bug for bug in one.bugs if bug.is_counted]
     words = {
-        "yes": f"{'' if one.has_patches else 'would be '}mended by the patches",
+        "yes": f"{'' if one.has_patches else 'would be '}fixed by the patches",
         "opt-in": "with an opt-in patch",
-        "no": "not mended",
+        "no": "not fixed",
     }
     counts = {state: sum(bug.fixed == state for bug in counted) for state in words}
     parts = ", ".join(f"{count} {words[state]}" for state, count in counts.items() if count)
     text = f"{what} has {len(counted)} known bug{'s' if len(counted) != 1 else ''}{': ' if parts else ''}{parts}."
     more = len(one.bugs) - len(counted)
     if more:
-        text += f" {more} more {'is' if more == 1 else 'are'} there with an older torch only."
+        text += f" {more} more occur{'s' if more == 1 else ''} only with an older torch."
     if gate.is_unknown(one.version, ()):
-        text += " Of 1.5 to 1.7 no more is known here than what keeps them from running on today's packages."
+        text += " For 1.5 to 1.7, the only known bugs are those that keep them from running with current packages."
     return text
 
 
@@ -129,7 +129,7 @@ def advice(one: Audited) -> str:
     if one.version is None:
         return f"pin a release, or install it and run `lightning-patches audit` there. {_KNOWN}"
     if not one.known and not one.bugs:
-        return f"look at the number, or take a release that is known here. {_KNOWN}"
+        return f"check the version number, or use a known release. {_KNOWN}"
     unpatched = [bug.record for bug in one.bugs if isinstance(bug.record, Unpatched)]
     steps = [*_without_patch(one.distribution, unpatched)]
     covered = sum(bug.covered and bug.is_counted for bug in one.bugs)
@@ -156,6 +156,6 @@ def _without_patch(distribution: str, records: Sequence[Unpatched]) -> Iterator[
 
 def bug_in_words(one: dict[str, Any], bug: dict[str, Any]) -> str:
     """A bug of a release, and whether it is fixed."""
-    fixed = "Mended by the patches" if one["has_patches"] else "Would be mended by the patches"
+    fixed = "Fixed by the patches" if one["has_patches"] else "Would be fixed by the patches"
     how = fixed if bug["covered"] else bug["reason"][:1].upper() + bug["reason"][1:]
     return f"{one['distribution']} {one['version']}: {bug['harm']} {how}."

@@ -14,7 +14,7 @@ _STYLES = {"yes": "green", "opt-in": "yellow", "no": "bold red"}
 _FIXED = {"yes": "yes", "opt-in": "opt-in", "no": "NO"}
 _VERDICTS = {
     "patched": "have a patch here",
-    "open": "could have one and do not yet",
+    "open": "could have one, but do not yet",
     "not patchable": "cannot be patched in a running program",
     "nothing to patch": "need none",
     "left out": "left out on purpose",
@@ -24,12 +24,12 @@ _VERDICTS = {
 def write(report: Report) -> None:
     _write_releases(report)
     for text in (*report.gaps.trouble, *report.gaps.unclear):
-        _write(f"not known: {text}.")
+        _write(f"unclear: {text}.")
     for text in report.gaps.skipped:
-        _write(f"not looked at: {text}.")
+        _write(f"not read: {text}.")
     if report.failing:
         _output.write()
-        _write(f"To accept what ends with status 1, add `{report.ignore}`.")
+        _write(f"To accept these bugs, add `{report.ignore}`.")
 
 
 def _write(text: str) -> None:
@@ -53,18 +53,18 @@ def _write_releases(report: Report) -> None:
     _output.write()
     value = report.setting.value
     when = "is not set: the default set counts as applied" if value is None else f"is {_output.cut(value)!r}"
-    hidden = "" if report.show_all else " `--all` lists what the patches mend, too."
-    _write(f"{toggle.VARIABLE} {when}. `lightning-patches show BUG` tells more.{hidden}")
+    hidden = "" if report.show_all else " `--all` also lists the bugs that the patches fix."
+    _write(f"{toggle.VARIABLE} {when}. `lightning-patches show BUG` shows details.{hidden}")
 
 
 def _write_nothing(report: Report) -> None:
     text = NOTHING
     if report.gaps.trouble or report.gaps.unclear:
-        text = "Some files do not tell whether they ask for Lightning, and the others ask for none."
+        text = "Some files may require Lightning, but could not be understood. The others do not require it."
     elif report.gaps.skipped:
-        text = "The files that were read ask for no Lightning, and not all were read."
+        text = "The files that were read do not require Lightning. Some files were not read."
     _output.write(text)
-    _output.write("Do: give the file that asks for it, or a release: `lightning-patches audit lightning==2.2.5`.")
+    _output.write("Do: name the file that requires it, or a release: `lightning-patches audit lightning==2.2.5`.")
 
 
 def _write_release(group: list[Audited], report: Report) -> None:
@@ -78,13 +78,13 @@ def _write_release(group: list[Audited], report: Report) -> None:
         _write(f"note: {note}.")
     if _is_beside(one, report.audited) and not report.show_all:
         pinned = f"{one.distribution}=={one.version}"
-        _write(f"Scripts that import pytorch_lightning: `lightning-patches audit {pinned}`.")
+        _write(f"If your scripts import pytorch_lightning, run `lightning-patches audit {pinned}`.")
         return
     shown = [bug for bug in one.bugs if report.show_all or not bug.covered]
     if shown:
         _output.write()
         _output.write_table(
-            ("BUG", "GROUP", "COVERED", "FIXED IN", "HARM"),
+            ("BUG", "GROUP", "PATCHED", "FIXED IN", "EFFECT"),
             [_row(bug) for bug in shown],
             [_STYLES[bug.fixed] for bug in shown],
             width=_output.MAX_TEXT_WIDTH,
@@ -92,7 +92,7 @@ def _write_release(group: list[Audited], report: Report) -> None:
     for bug in one.bugs:
         if isinstance(bug.record, Unpatched):
             _output.write()
-            _write(f"{bug.record.name}: no patch, {bug.reason}. {bug.record.advice}.")
+            _write(f"{bug.record.name}: no patch: {bug.reason}. {bug.record.advice}.")
         elif bug.refused:
             _output.write()
             _write(f"{bug.record.name}: the patch is not applied here: {bug.reason}.")

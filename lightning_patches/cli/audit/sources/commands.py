@@ -62,7 +62,7 @@ class Shell:
         self._characters_left -= len(line)
         if self._characters_left < 0:
             most = MAX_COMMANDS >> 20
-            yield Skipped(f"{path}, line {number}: more than {most} MB of commands, the rest was not read")
+            yield Skipped(f"{path}, line {number}: more than {most} MB of commands; the others were not read")
             return
         before = self.directory
         try:

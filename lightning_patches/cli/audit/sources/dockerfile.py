@@ -1,6 +1,6 @@
 """Read what the RUN lines of a Dockerfile install.
 
-A path in a RUN line is one of the image. COPY and ADD tell which file of the build context is there.
+The paths in a RUN line are paths of the image. COPY and ADD map them to files of the build context.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read_dockerfile(source: Source) -> Iterator[Item]:
     for number, instruction, rest in _instructions(_files.lines(source.text)):
         yield from uses_patches(f"{instruction} {rest}")
         yield from dockerfile.read(number, instruction, rest)
-    yield Unclear(f"{source.path} has no installation of Lightning by its name; it may be in the base image", True)
+    yield Unclear(f"{source.path} does not install Lightning by its name; the base image may have it", True)
 
 
 @dataclass
@@ -79,7 +79,7 @@ class _Stage:
 
     Args:
         directory: its working directory.
-        copies: what was copied into it, the oldest first.
+        copies: the copies into it, the oldest first.
     """
 
     directory: str = "/"
@@ -101,7 +101,7 @@ class _Image(Checkout):
             stage, path = left.pop()
             self._lookups_left -= 10 if stage is None else 1 + len(stage.copies)
             if self._lookups_left < 0:
-                raise UsageError(f"{self._file} cannot be read: it copies too much")
+                raise UsageError(f"{self._file} cannot be read: it has too many copies")
             if stage is None:
                 found = super().locate(path)
                 if found is not None:
@@ -166,7 +166,7 @@ class _Dockerfile:
             expanded = self._variables.get(found[1] or found[3], found[2] or found[0])
             self._expansions_left -= len(expanded)
             if self._expansions_left < 0:
-                raise UsageError(f"{self._path} cannot be read: its variables stand for more than 1 MB of text")
+                raise UsageError(f"{self._path} cannot be read: its variables expand to more than 1 MB of text")
             return expanded
 
         return re.sub(r"\$(?:\{(\w{1,99})(?::?-([^{}]{0,999}))?\}|(\w{1,99}))", value, text)[: _files.MAX_LINE]

@@ -129,7 +129,7 @@ class Include(NamedTuple):
 
 
 class Unclear(NamedTuple):
-    """A line or file that does not tell which packages are installed.
+    """A line or file whose packages are unknown.
 
     Args:
         text: a sentence without its full stop.

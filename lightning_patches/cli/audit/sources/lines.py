@@ -51,7 +51,7 @@ def read_pip_line(line: str, number: int, source: Source, group: Group = ()) -> 
     option, value = option_of(line)
     if option in WITH_FILE:
         if "://" in value:
-            yield Skipped(f"{source.path}, line {number}: the file is at an address, and was not fetched")
+            yield Skipped(f"{source.path}, line {number}: the file is at an address, and was not downloaded")
         else:
             yield Include(source.beside(value), source.place, number, group, is_requirements_file=True)
         return

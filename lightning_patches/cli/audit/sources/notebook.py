@@ -27,4 +27,4 @@ def read_notebook(source: Source) -> Iterator[Item]:
             if line.lstrip().startswith(("!", "%")):
                 yield from shell.read(line.lstrip().lstrip("!%"), 1)
     if imports:
-        yield Unclear(f"{source.path} imports Lightning and installs none: the environment it runs in decides", True)
+        yield Unclear(f"{source.path} imports Lightning and does not install it, so the release is unknown", True)
