@@ -71,7 +71,7 @@ PATCH = Patch(
     added="0.2.0",
     group="correctness",
     changes_results=Effect("numbers", "training that is resumed after the backbone was unfrozen trains the backbone"),
-    affected=(">=1.8.0,<=2.6.6",),
+    affected=(">=1.9.0,<=2.6.6",),
     targets=(
         Target(
             f"{_FINETUNING}:BackboneFinetuning.on_fit_start",

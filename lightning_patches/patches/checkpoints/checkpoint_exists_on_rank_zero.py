@@ -24,7 +24,7 @@ def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[...,
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(">=1.8.0,<2.6.0",),
+    affected=(">=1.9.0,<2.6.0",),
     targets=(
         Target(f"{_CALLBACK}.file_exists", _file_exists, stock=tuple(f"trainer.strategy.{way}" for way in _WAYS)),
     ),

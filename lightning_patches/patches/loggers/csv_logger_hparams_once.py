@@ -42,7 +42,7 @@ PATCH = Patch(
     added="0.2.0",
     group="performance",
     changes_results=Effect("files", "hparams.yaml is not rewritten unless hyperparameters change"),
-    affected=(">=1.8.0,<2.5.1",),
+    affected=(">=1.9.0,<2.5.1",),
     targets=(Target("pytorch.loggers.csv_logs:ExperimentWriter.save", _save),),
     upstream=Upstream(
         pull_requests=(20594,),

@@ -28,7 +28,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "values logged in half precision"),
-    affected=(">=1.8.0,<2.1.3",),
+    affected=(">=1.9.0,<2.1.3",),
     targets=(Target("pytorch.core.module:LightningModule.log", _log_number),),
     upstream=Upstream(pull_requests=(19046,), commit="1fcb4ae637", fixed_in="2.1.3"),
     impact=Impact(

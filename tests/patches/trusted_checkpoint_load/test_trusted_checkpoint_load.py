@@ -83,5 +83,6 @@ PROOFS = (
         observed=only("loaded", "resumed"),
         recommended="",
         recommended_environment=(("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),),
+        since="1.9.0",
     ),
 )
