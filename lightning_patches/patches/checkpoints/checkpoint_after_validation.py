@@ -15,7 +15,7 @@ _WAITS = "_defer_save_until_validation"
 
 def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_batch_end(self: Any, trainer: Any, *args: Any, **kwargs: Any) -> None:
-        if not _is_to_wait(self, trainer):
+        if not is_to_wait(self, trainer):
             original(self, trainer, *args, **kwargs)
         else:
             setattr(self, _WAITS, True)
@@ -36,7 +36,7 @@ def _on_validation_end(original: Callable[..., None], namespace: str) -> Callabl
     return on_validation_end
 
 
-def _is_to_wait(callback: Any, trainer: Any) -> bool:
+def is_to_wait(callback: Any, trainer: Any) -> bool:
     """True if a checkpoint is due, but the validation that provides its metric comes later."""
     steps = callback._every_n_train_steps
     return (

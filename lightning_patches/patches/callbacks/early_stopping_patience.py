@@ -1,0 +1,36 @@
+"""A resumed EarlyStopping keeps the patience that the program gives."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+
+
+def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def load_state_dict(self: Any, state_dict: dict[str, Any]) -> None:
+        given = self.patience
+        original(self, state_dict)
+        self.patience = given
+
+    return load_state_dict
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="correctness",
+    changes_results=Effect("how it ends", "a resumed run ends after the patience that the program gives"),
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target("pytorch.callbacks.early_stopping:EarlyStopping.load_state_dict", _load_state_dict),),
+    upstream=Upstream(),
+    impact=Impact(
+        "A resumed EarlyStopping has the patience of the checkpoint, whatever the program gives.",
+        ("patience of EarlyStopping is not changed when resuming from a checkpoint",),
+    ),
+    opt_in="users who resume runs with another patience of EarlyStopping",
+    signs=("EarlyStopping patience ckpt_path",),
+    note="Equivalent to a program that sets the patience after the checkpoint was loaded. The count of epochs "
+    "without an improvement is that of the checkpoint. Opt-in, since a program may rely on the patience of the "
+    "checkpoint.",
+)

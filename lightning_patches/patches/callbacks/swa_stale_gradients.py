@@ -1,0 +1,47 @@
+"""StochasticWeightAveraging makes no optimizer step with old gradients after its average."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+
+
+def _on_train_epoch_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_train_epoch_start(self: Any, trainer: Any, pl_module: Any) -> None:
+        original(self, trainer, pl_module)
+        if trainer.fit_loop._skip_backward:  # the epoch of the batch norm statistics, which ends with a step
+            for optimizer in trainer.optimizers:
+                for group in optimizer.param_groups:
+                    for parameter in group["params"]:
+                        parameter.grad = None
+
+    return on_train_epoch_start
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="correctness",
+    changes_results=Effect("numbers", "the weights at the end, of a model with batch norm, are the average"),
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target(
+            "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging.on_train_epoch_start",
+            _on_train_epoch_start,
+        ),
+    ),
+    upstream=Upstream(issues=(17245,)),
+    impact=Impact(
+        "With StochasticWeightAveraging and a model with batch norm, the extra epoch for its statistics ends with an "
+        "optimizer step. It takes the gradients of the last batch of the training, and moves the weights away from the "
+        "average.",
+        (
+            "weights after StochasticWeightAveraging are not the average",
+            "optimizer step in the batch norm epoch of StochasticWeightAveraging",
+        ),
+    ),
+    note="Equivalent to a program that drops the gradients when that epoch begins. The hooks of the step are called "
+    "as before. Who could rely on the old behavior: no one. With a gradient scaler the step still ends in an error, "
+    "as on stock.",
+)

@@ -1,0 +1,47 @@
+"""A checkpoint that is due before a validation within an epoch uses that validation's metric."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patches.checkpoints.checkpoint_after_validation import is_to_wait
+
+
+def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_train_batch_end(self: Any, trainer: Any, *args: Any, **kwargs: Any) -> None:
+        if is_to_wait(self, trainer):
+            self._defer_save_until_validation = True
+        else:
+            original(self, trainer, *args, **kwargs)
+
+    return on_train_batch_end
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="correctness",
+    changes_results=Effect("files", "which checkpoints are saved, when, and what they hold"),
+    affected=(">=2.5.5,<=2.6.6",),
+    targets=(
+        Target(
+            "pytorch.callbacks.model_checkpoint:ModelCheckpoint.on_train_batch_end",
+            _on_train_batch_end,
+            stock=("self",),
+        ),
+    ),
+    upstream=Upstream(issues=(20185,)),
+    impact=Impact(
+        "ModelCheckpoint with a monitor and every_n_train_steps saves just before a validation of "
+        "val_check_interval: the file is ranked by the previous validation, and the best one is the wrong one. 2.5.5 "
+        "fixes it for the last batch of an epoch only.",
+        ("best checkpoint has the metric of the validation before it with val_check_interval",),
+    ),
+    opt_in="users who save every so many steps, validate within epochs, and choose the best checkpoint by a metric",
+    signs=("every_n_train_steps monitor val_check_interval",),
+    after=("manual-optimization-time-interval", "warn-time-interval-ignored"),
+    note="Equivalent to a subclass that saves in on_validation_end. It continues the opt-in "
+    "checkpoint-after-validation, which is for releases below 2.5.5. Opt-in, since the file has the state of the end "
+    "of the validation, and is not written if that fails. Subclasses are unchanged.",
+)

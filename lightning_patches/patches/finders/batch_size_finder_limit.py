@@ -1,0 +1,83 @@
+"""The batch size finder returns a size that it has tried if it reaches max_val."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+
+_SCALING = "pytorch.tuner.batch_size_scaling"
+
+
+def largest_tried(first: int, max_val: int) -> int:
+    """Return the largest size that a search from ``first`` has tried before it reached ``max_val``.
+
+    It doubles the size after each trial. A search that runs out of memory below the limit never reaches it.
+    """
+    size = first
+    while size * 2 < max_val:
+        size *= 2
+    return size
+
+
+def _run_power_scaling(original: Callable[..., int], namespace: str) -> Callable[..., int]:
+    def run_power_scaling(
+        trainer: Any, new_size: int, batch_arg_name: str, max_trials: int, params: Any, max_val: int = 8192
+    ) -> int:
+        size = original(trainer, new_size, batch_arg_name, max_trials, params, max_val)
+        if size < max_val or new_size >= max_val:
+            return size
+        return _set(trainer, batch_arg_name, largest_tried(new_size, max_val), namespace)
+
+    return run_power_scaling
+
+
+def _run_binsearch_scaling(original: Callable[..., int], namespace: str) -> Callable[..., int]:
+    def run_binsearch_scaling(
+        trainer: Any,
+        new_size: int,
+        batch_arg_name: str,
+        max_trials: int,
+        params: Any,
+        margin: float,
+        max_val: int = 8192,
+    ) -> int:
+        size = original(trainer, new_size, batch_arg_name, max_trials, params, margin, max_val)
+        if size < int(max_val * (1 - margin)) or new_size >= max_val:
+            return size
+        tried = largest_tried(new_size, max_val)
+        return _set(trainer, batch_arg_name, max(1, int(tried * (1 - margin))), namespace)
+
+    return run_binsearch_scaling
+
+
+def _set(trainer: Any, name: str, size: int, namespace: str) -> int:
+    scaling: Any = upstream_module(namespace, _SCALING)
+    scaling._adjust_batch_size(trainer, name, value=size)
+    scaling._reset_dataloaders(trainer)
+    return size
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="correctness",
+    changes_results=Effect("numbers", "the batch size that is found"),
+    affected=(">=2.6.0,<=2.6.6",),
+    targets=(
+        Target(f"{_SCALING}:_run_power_scaling", _run_power_scaling),
+        Target(f"{_SCALING}:_run_binsearch_scaling", _run_binsearch_scaling),
+    ),
+    upstream=Upstream(),
+    impact=Impact(
+        "When the batch size finder reaches max_val (8192 by default), it sets that size, or one above it, without a "
+        "trial; the training may then run out of memory.",
+        ("CUDA out of memory after the batch size finder reached the maximum batch size limit",),
+    ),
+    opt_in="users who let the batch size finder reach max_val and train with its result, on releases from 2.6.0 on",
+    signs=("scale_batch_size", "BatchSizeFinder"),
+    note="Equivalent to a search whose max_trials ends it at the largest size that it tries. Opt-in, since programs "
+    "that work train with the larger size. A search that begins at max_val or above it, and so tries nothing, is "
+    "unchanged.",
+)

@@ -1,0 +1,66 @@
+"""A part keeps its hyperparameters if the object that makes it has the same names."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+
+
+def _collect_init_args(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def collect_init_args(
+        frame: types.FrameType, path_args: Any, inside: bool = False, classes: tuple[type, ...] = ()
+    ) -> Any:
+        start = len(path_args)
+        collected = original(frame, path_args, inside, classes)
+        if inside or not collected[start:]:
+            return collected
+        # The caller merges these, and the last one wins. Those of the object itself come first.
+        own = _levels_of_one_object(frame, classes, upstream_module(namespace, "pytorch.utilities.parsing"))
+        names = {name for args in collected[start : start + own] for name in args}
+        for args in collected[start + own :]:
+            for name in names & args.keys():
+                del args[name]
+        return collected
+
+    return collect_init_args
+
+
+def _levels_of_one_object(frame: Any, classes: tuple[type, ...], parsing: Any) -> int:
+    """Count the calls of ``__init__`` that belong to the first object on the stack."""
+    first, count = None, 0
+    while frame is not None and frame.f_back is not None:
+        found, _ = parsing._get_init_args(frame)
+        if "__class__" in inspect.getargvalues(frame).locals and (not classes or isinstance(found, classes)):
+            if count and found is not first:
+                return count
+            first, count = found, count + 1
+        elif count:
+            return count
+        frame = frame.f_back
+    return count
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="correctness",
+    changes_results=Effect("numbers", "hyperparameters of a part that has a name of the whole's"),
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target("pytorch.utilities.parsing:collect_init_args", _collect_init_args),),
+    upstream=Upstream(issues=(19596,)),
+    impact=Impact(
+        "If a module with save_hyperparameters() is made in the __init__ of another one, and both have an argument "
+        "of the same name, the part gets the whole's value in its hparams.",
+        (
+            "save_hyperparameters of a submodule has the values of the parent module",
+            "hparams of a nested module are overwritten by the outer module",
+        ),
+    ),
+    note="Equivalent to a part that is made outside of the whole's __init__, in the names of the part's arguments. "
+    "Other arguments of the whole are still in the part's hparams, as on stock. Who could rely on the old behavior: "
+    "no one who passes the part a value of its own.",
+)

@@ -1,0 +1,37 @@
+"""CometLogger(online=False) records its experiment on the disk."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+
+
+def _create_experiment(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def create_experiment(self: Any) -> None:
+        if self._online is False and "disabled" not in self._kwargs:
+            import comet_ml  # type: ignore[import-not-found]
+
+            self._comet_config = comet_ml.ExperimentConfig(**self._kwargs)
+        original(self)
+
+    return create_experiment
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="correctness",
+    changes_results=Effect("files", "the experiment of CometLogger(online=False) is recorded"),
+    affected=(">=2.5.1,<=2.6.6",),
+    targets=(Target("pytorch.loggers.comet:CometLogger._create_experiment", _create_experiment),),
+    upstream=Upstream(issues=(21617,)),
+    impact=Impact(
+        "CometLogger(online=False) records nothing: Lightning disables the experiment instead of writing it to "
+        "offline_directory.",
+        ("CometLogger offline mode does not write an archive", "CometLogger(online=False) logs nothing"),
+    ),
+    note="Equivalent to comet_ml.start(online=False) with the same options. To disable the experiment, as "
+    "CometLogger(online=False) did, set COMET_MODE=DISABLED or give disabled=True, which is obeyed. Tried with a "
+    "stand-in for comet_ml.",
+)

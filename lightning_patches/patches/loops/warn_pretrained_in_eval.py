@@ -1,0 +1,50 @@
+"""Warn when a module that is trained is in evaluation mode at the start of fit."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches import notices
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patches.checkpoints.compiled_names import parts
+
+
+def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_run_start(self: Any) -> None:
+        original(self)
+        names = [name for name, part in parts(self.trainer.lightning_module) if not part.training and _is_trained(part)]
+        if names:
+            notices.warn_once(
+                "pretrained-in-eval",
+                f"{len(names)} modules are in evaluation mode at the start of training, though they have parameters "
+                f"that are trained: {notices.cut(', '.join(names), 100)}. They train without dropout and with fixed "
+                "batch norm statistics. Call train() on them, for example in on_train_start, or freeze them.",
+            )
+
+    return on_run_start
+
+
+def _is_trained(part: Any) -> bool:
+    return any(each is not None and each.requires_grad for each in vars(part).get("_parameters", {}).values())
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="correctness",
+    affected=(">=2.2.0,<2.5.5",),
+    targets=(Target("pytorch.loops.fit_loop:_FitLoop.on_run_start", _on_run_start),),
+    upstream=Upstream(issues=(20646, 20105)),
+    impact=Impact(
+        "A pretrained model that comes in evaluation mode, as those of transformers do, stays in it: it is trained "
+        "without dropout and with fixed batch norm statistics. Below 2.2.0, fit calls train().",
+        (
+            "pretrained model is trained in eval mode",
+            "dropout has no effect in training since Lightning 2.2",
+            "transformers model stays in eval mode in fit",
+        ),
+    ),
+    note="This patch fixes nothing: it warns once. Equivalent to the same program, since some keep parts in "
+    "evaluation mode on purpose. 2.5.5 and later warn of every module in evaluation mode; this patch only of those "
+    "with parameters that require a gradient.",
+)

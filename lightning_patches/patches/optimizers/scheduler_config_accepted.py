@@ -1,0 +1,40 @@
+"""configure_optimizers may return LRSchedulerConfig objects."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+
+
+def _configure_schedulers(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def configure_schedulers(schedulers: Any, *args: Any, **kwargs: Any) -> Any:
+        config = upstream_module(namespace, "pytorch.utilities.types").LRSchedulerConfig
+        # The dict with the same entries has always been accepted.
+        given = [dict(vars(each)) if type(each) is config else each for each in schedulers]
+        return original(given, *args, **kwargs)
+
+    return configure_schedulers
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="crash",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target("pytorch.core.optimizer:_configure_schedulers_automatic_opt", _configure_schedulers),
+        Target("pytorch.core.optimizer:_configure_schedulers_manual_opt", _configure_schedulers),
+    ),
+    upstream=Upstream(issues=(18870,)),
+    impact=Impact(
+        "A model whose configure_optimizers returns an LRSchedulerConfig, which is in the type of that method, ends "
+        "in an AttributeError.",
+        ("'LRSchedulerConfig' object has no attribute 'optimizer'",),
+        error="AttributeError: 'LRSchedulerConfig' object has no attribute 'optimizer'",
+        frames=("/pytorch/core/optimizer.py",),
+    ),
+    note="Equivalent to a dict with the same entries, which all releases accept. Who could rely on the old behavior: "
+    "no one, since it is an error.",
+)

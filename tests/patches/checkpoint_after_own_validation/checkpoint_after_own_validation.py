@@ -1,0 +1,52 @@
+"""Issue 20185: a checkpoint within an epoch is ranked by the validation before the one that follows it.
+
+Cases: ``within`` (saved and validated every two steps), ``subclass`` (saves when a validation ends), ``apart`` (saved
+every five steps), ``no-monitor``, ``epochs`` (saved at the end of epochs).
+"""
+
+import os
+
+import _scenario as scenario
+import torch
+
+pl = scenario.pytorch()
+Saving = scenario.pytorch("callbacks").ModelCheckpoint
+CASE = scenario.CASE
+OUT = os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints")
+VALUES = {2: 5.0, 4: 1.0, 6: 4.0, 8: 3.0}
+
+
+class AtEnd(Saving):
+    def on_train_batch_end(self, *args):
+        pass
+
+    def on_validation_end(self, trainer, pl_module):
+        if not self._should_skip_saving_checkpoint(trainer):
+            candidates = self._monitor_candidates(trainer)
+            self._save_topk_checkpoint(trainer, candidates)
+            self._save_last_checkpoint(trainer, candidates)
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def validation_step(self, batch, batch_idx):
+        self.log("metric", torch.tensor(VALUES[self.global_step]))
+
+
+if __name__ == "__main__":
+    monitor = None if CASE == "no-monitor" else "metric"
+    options = {"every_n_epochs": 1} if CASE == "epochs" else {"every_n_train_steps": 5 if CASE == "apart" else 2}
+    kind = AtEnd if CASE == "subclass" else Saving
+    saving = kind(OUT, "{step}", monitor=monitor, save_top_k=1, **options)
+    trainer = scenario.trainer(
+        accelerator="cpu",
+        max_epochs=1,
+        limit_train_batches=8,
+        limit_val_batches=1,
+        val_check_interval=2,
+        num_sanity_val_steps=0,
+        enable_checkpointing=True,
+        callbacks=saving,
+    )
+    with scenario.observing_warnings():
+        trainer.fit(Model())
+    scenario.observe(files=sorted(os.listdir(OUT)), best=os.path.basename(saving.best_model_path))

@@ -1,0 +1,24 @@
+"""A resumed EarlyStopping has the patience of the checkpoint, whatever the program gives."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, only, sees
+from tests.support.variants import Variant, run
+
+
+@pytest.mark.parametrize("case", ["set", "same", "fresh"])
+def test_other_programs_are_unchanged(case):
+    stock = run("early_stopping_patience", Variant("lightning", "2.6.6"), case)
+    shim = run("early_stopping_patience", Variant("lightning", "2.6.6", True), case, toggle="early-stopping-patience")
+    assert stock.ok and shim.observations == stock.observations, (stock, shim)
+
+
+PROOFS = (
+    Proof(
+        "early-stopping-patience",
+        sees(lambda seen: (seen["epochs"], seen["patience"]) == (4, 3)),
+        case="longer",
+        recommended="set",
+        observed=only("epochs", "patience"),
+    ),
+)

@@ -1,0 +1,51 @@
+"""EMAWeightAveraging averages from the first step on, whatever update_starting_at_epoch says.
+
+Cases: ``epoch`` (from epoch 2 of 4), ``subclass`` (a should_update that waits), ``never`` (from epoch 9), ``without``
+(no callback), ``step`` and ``both`` (update_starting_at_step, alone and beside), ``plain`` (no start).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+EMA = scenario.pytorch("callbacks").EMAWeightAveraging
+CASE = scenario.CASE
+
+
+class Waiting(EMA):
+    def on_train_epoch_start(self, trainer, pl_module):
+        self.epoch = trainer.current_epoch
+
+    def should_update(self, step_idx=None, epoch_idx=None):
+        return self.epoch >= 2
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        torch.nn.init.ones_(self.layer.weight)
+        torch.nn.init.zeros_(self.layer.bias)
+
+    def training_step(self, batch, batch_idx):
+        return self.layer(batch).mean()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.125)
+
+
+OPTIONS = {
+    "epoch": {"update_starting_at_epoch": 2},
+    "never": {"update_starting_at_epoch": 9},
+    "step": {"update_starting_at_step": 4},
+    "both": {"update_starting_at_step": 1, "update_starting_at_epoch": 2},
+}
+
+if __name__ == "__main__":
+    averaging = [(Waiting if CASE == "subclass" else EMA)(decay=0.5, **OPTIONS.get(CASE, {}))]
+    model = Model()
+    trainer = scenario.trainer(accelerator="cpu", max_epochs=4, callbacks=[] if CASE == "without" else averaging)
+    with scenario.observing_warnings():
+        trainer.fit(model, DataLoader(torch.ones(2, 1)))
+    scenario.observe(weight=model.layer.weight)

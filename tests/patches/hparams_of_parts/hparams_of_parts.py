@@ -1,0 +1,40 @@
+"""Issue 19596: a part that is made in the __init__ of another module has the other module's hyperparameters.
+
+Cases: ``inside`` (the whole makes the part), ``outside`` (the part is made before), ``derived`` (a part
+whose class passes its base class another value), ``alone`` (no whole).
+"""
+
+import _scenario as scenario
+import torch
+
+CASE = scenario.CASE
+Mixin = scenario.pytorch("core.mixins").HyperparametersMixin
+
+
+class Base(torch.nn.Module, Mixin):
+    def __init__(self, width: int, depth: int = 1):
+        super().__init__()
+        self.save_hyperparameters()
+
+
+class Part(Base):
+    def __init__(self, width: int):
+        super().__init__(width=width + 1)
+        self.layer = torch.nn.Linear(4, width)
+
+
+class Whole(torch.nn.Module, Mixin):
+    def __init__(self, width: int, depth: int = 5, part=None):
+        super().__init__()
+        kind = Part if CASE == "derived" else Base
+        self.part = part or kind(width=3)
+        self.save_hyperparameters(ignore=["part"])
+
+
+if __name__ == "__main__":
+    if CASE == "alone":
+        scenario.observe(part=dict(Part(3).hparams))
+    else:
+        whole = Whole(width=7, part=Base(width=3) if CASE == "outside" else None)
+        own = {name: value for name, value in whole.part.hparams.items() if name != "part"}
+        scenario.observe(part=own, whole=dict(whole.hparams), keys=sorted(whole.part.hparams))

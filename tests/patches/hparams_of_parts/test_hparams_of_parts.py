@@ -1,0 +1,37 @@
+"""Issue 19596: a part that is made in the __init__ of another module has the other module's hyperparameters."""
+
+import pytest
+
+from tests.equivalence.proof import Proof, only, sees
+from tests.support.variants import Variant, run
+
+
+def seen(case, shim=True, version="2.6.6"):
+    result = run("hparams_of_parts", Variant("lightning", version, shim), case)
+    assert result.ok, result
+    return result.observations[0]
+
+
+@pytest.mark.parametrize("case", ["outside", "alone"])
+def test_hyperparameters_of_one_object_are_unchanged(case):
+    assert seen(case) == seen(case, shim=False)
+
+
+def test_part_has_the_values_of_its_most_derived_class():
+    assert seen("derived")["part"] == {"width": 3, "depth": 1}
+
+
+def test_other_names_of_the_whole_are_still_collected():
+    assert "part" in seen("inside")["keys"] and seen("inside")["keys"] == seen("inside", shim=False)["keys"]
+
+
+PROOFS = (
+    Proof(
+        "hparams-of-parts",
+        sees(lambda seen: seen["part"] == {"width": 7, "depth": 5}),
+        case="inside",
+        recommended="outside",
+        observed=only("part", "whole"),
+        right=sees(lambda seen: seen["part"] == {"width": 3, "depth": 1}),
+    ),
+)

@@ -1,0 +1,21 @@
+"""StochasticWeightAveraging averages what each epoch begins with: the last epoch has no effect."""
+
+from tests.equivalence.proof import Proof, sees
+from tests.support.variants import Variant, run
+
+
+def test_subclass_that_averages_epoch_ends_is_unchanged():
+    stock = run("swa_last_epoch", Variant("lightning", "2.6.6"), "subclass")
+    shim = run("swa_last_epoch", Variant("lightning", "2.6.6", shim=True), "subclass", toggle="swa-last-epoch")
+    assert stock.ok and shim.observations == stock.observations, (stock, shim)
+
+
+PROOFS = (
+    Proof(
+        "swa-last-epoch",
+        sees(lambda seen: seen["has_last"] is False),
+        case="plain",
+        recommended="subclass",
+        right=sees(lambda seen: seen["has_last"] is True),
+    ),
+)

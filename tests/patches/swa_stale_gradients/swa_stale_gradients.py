@@ -1,0 +1,44 @@
+"""Issue 17245: StochasticWeightAveraging makes a step with old gradients in the epoch of the batch norm statistics.
+
+Cases: ``norm``, ``dropped`` (the program drops the gradients), ``plain`` (a model without batch norm).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+CASE = scenario.CASE
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        norm = [] if CASE == "plain" else [torch.nn.BatchNorm1d(2)]
+        self.layers = torch.nn.Sequential(*norm, torch.nn.Linear(2, 1))
+        self.hooks = 0
+
+    def training_step(self, batch, batch_idx):
+        return (self.layers(batch) - 1).pow(2).mean()
+
+    def on_train_batch_start(self, batch, batch_idx):
+        if CASE == "dropped" and self.trainer.fit_loop._skip_backward:
+            self.zero_grad(set_to_none=True)
+
+    def on_before_optimizer_step(self, *args):
+        self.hooks += 1
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+
+if __name__ == "__main__":
+    pl.seed_everything(5)
+    model = Model()
+    swa = scenario.pytorch("callbacks").StochasticWeightAveraging(0.05, swa_epoch_start=2)
+    data = DataLoader(torch.rand(8, 2), batch_size=4)
+    scenario.trainer(accelerator="cpu", max_epochs=4, callbacks=swa).fit(model, data)
+    pairs = list(zip(model.parameters(), swa._average_model.parameters()))
+    scenario.observe(
+        is_average=all(torch.equal(a, b) for a, b in pairs), weights=[a for a, _ in pairs], hooks=model.hooks
+    )

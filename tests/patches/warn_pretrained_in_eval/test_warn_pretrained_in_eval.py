@@ -1,0 +1,27 @@
+"""Issue 20646: a pretrained part that comes in evaluation mode is trained in it. The patch only warns."""
+
+import pytest
+
+from tests.support.variants import Variant, run
+
+
+def seen(version, case, shim=True):
+    result = run("warn_pretrained_in_eval", Variant("lightning", version, shim), case)
+    assert result.ok, result
+    return result.observations[0]
+
+
+@pytest.mark.parametrize("version", ["2.2.0", "2.5.4"])
+def test_module_that_is_trained_in_evaluation_mode_is_warned_of(version):
+    warned = seen(version, "eval")
+    (warning,) = warned["warnings"]
+    assert "1 modules are in evaluation mode at the start of training" in warning and "pretrained.0" in warning
+    assert warned["modes"] == seen(version, "eval", shim=False)["modes"] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("version", "case"),
+    [("2.4.0", "train"), ("2.4.0", "frozen"), ("2.4.0", "switched"), ("2.1.4", "eval"), ("2.5.5", "eval")],
+)
+def test_no_warning_otherwise(version, case):
+    assert seen(version, case) == seen(version, case, shim=False)

@@ -1,0 +1,39 @@
+"""Issue 20646: a pretrained part that comes in evaluation mode is trained in it.
+
+Cases: ``eval``, ``train``, ``frozen`` (in evaluation mode, without gradients), ``switched`` (on_train_start calls
+train()).
+"""
+
+import _scenario as scenario
+import torch
+
+CASE = scenario.CASE
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def __init__(self):
+        super().__init__()
+        self.pretrained = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.Dropout(0.5))
+        if CASE != "train":
+            self.pretrained.eval()
+        if CASE == "frozen":
+            self.pretrained.requires_grad_(False)
+        self.modes = []
+
+    def on_train_start(self):
+        if CASE == "switched":
+            self.train()
+
+    def forward(self, x):
+        return self.layer(self.pretrained(x))
+
+    def training_step(self, batch, batch_idx):
+        self.modes.append(self.pretrained.training)
+        return super().training_step(batch, batch_idx)
+
+
+if __name__ == "__main__":
+    model = Model()
+    with scenario.observing_warnings():
+        scenario.trainer(accelerator="cpu", max_epochs=1, limit_train_batches=2, limit_val_batches=0).fit(model)
+    scenario.observe(modes=model.modes)
