@@ -22,6 +22,7 @@ SOON = (
     "equivalence/test_boundaries.py",
     "equivalence/test_diffs.py",
     "equivalence/test_scripts.py",
+    "differential/test_resume.py",
 )
 """Below ``tests``: what every run without arguments has, but for what is marked as slow, and most of the boundaries."""
 

@@ -10,6 +10,8 @@ A comma-separated list, read from left to right; later items win:
 a name, an issue or PR number or URL   that patch (``logged-metrics-device``, ``19813``, ``#19813``, ``PR21068``)
 a group                                the default patches of ``correctness``, ``crash``, ``hang``,
                                        ``compat`` or ``performance``
+``exact-resume``                       the patches with which a resumed run equals the uninterrupted one, the
+                                       opt-in ones too (:data:`EXACT_RESUME`)
 ``security``                           all patches of that group, the opt-in ones too
 ``-ITEM``, ``no-ITEM``                 without that patch or group
 ``strict``                             a wanted patch that is not applied is an error
@@ -28,6 +30,7 @@ from typing import Iterable, NamedTuple, Optional
 from lightning_patches.engine.words import (
     ALL_WORD,
     DEFAULT_WORDS,
+    EXACT_RESUME_WORD,
     FLAG_WORDS,
     NOTHING_WORDS,
     SAME_RESULTS_WORD,
@@ -38,7 +41,28 @@ from lightning_patches.errors import ToggleError
 from lightning_patches.notices import cut
 from lightning_patches.patch import GROUPS, Patch
 
-__all__ = ["VARIABLE", "Selection", "parse"]
+EXACT_RESUME = frozenset(
+    {
+        "epoch-start-on-resume",
+        "finetuning-resumed",
+        "mid-epoch-resume",
+        "reload-on-resume",
+        "reload-starts-once",
+        "resume-after-last-batch",
+        "resume-infinite-validation",
+        "resume-on-last-batch",
+        "resume-single-iteration",
+        "resumed-metrics",
+        "stateful-loader-exact",
+        "stateful-loader-restored",
+        "validation-due-on-resume",
+        "validation-on-resume",
+        "warn-epoch-start-on-resume",
+    }
+)
+"""The patches that ``exact-resume`` selects."""
+
+__all__ = ["EXACT_RESUME", "VARIABLE", "Selection", "parse"]
 
 
 class Selection(NamedTuple):
@@ -111,6 +135,8 @@ def _exclusion(item: str, catalogue: tuple[Patch, ...]) -> Optional[frozenset[st
 
 
 def _selected(key: str, catalogue: tuple[Patch, ...], item: str, excluding: bool = False) -> frozenset[str]:
+    if key == EXACT_RESUME_WORD:
+        return frozenset(p.name for p in catalogue if p.name in EXACT_RESUME)
     if key in GROUPS:
         return frozenset(p.name for p in catalogue if p.group == key and (p.default or excluding or key == "security"))
     number = re.sub(r"^https?://github\.com/[^/]+/[^/]+/(issues|pull)/(\d+)([/?#].*)?$|^(pr)?#?", r"\2", key)
@@ -133,6 +159,7 @@ def _unknown(key: str, catalogue: tuple[Patch, ...], item: str) -> str:
         *FLAG_WORDS,
         ALL_WORD,
         SAME_RESULTS_WORD,
+        EXACT_RESUME_WORD,
         *numbers,
     ]
     close = difflib.get_close_matches(key, words, n=3, cutoff=0.6) or sorted(

@@ -9,6 +9,7 @@ NOTHING_WORDS = frozenset({"0", "off", "false", "no", "none"})
 FLAG_WORDS = frozenset({"strict", "quiet"})
 ALL_WORD = "all"
 SAME_RESULTS_WORD = "same-results"
+EXACT_RESUME_WORD = "exact-resume"
 
 
 def split(text: str) -> "list[str]":
@@ -27,4 +28,6 @@ def asks_for_patches(text: "str | None") -> bool:
 
 def are_plain(text: str) -> bool:
     """True if all items can be parsed without the catalogue."""
-    return DEFAULT_WORDS | NOTHING_WORDS | FLAG_WORDS | {ALL_WORD, SAME_RESULTS_WORD} >= set(split(text))
+    return DEFAULT_WORDS | NOTHING_WORDS | FLAG_WORDS | {ALL_WORD, SAME_RESULTS_WORD, EXACT_RESUME_WORD} >= set(
+        split(text)
+    )

@@ -89,22 +89,6 @@ UNPATCHED = (
         advisories=(ADVISORY,),
     ),
     Unpatched(
-        name="mid-epoch-resume",
-        title="A training that is resumed in the middle of an epoch takes one step too many",
-        group="correctness",
-        affected=(">=2.0.0,<2.5.0",),
-        upstream=Upstream(issues=(18060,), pull_requests=(20379,), fixed_in="2.5.0"),
-        impact=Impact(
-            "Resumed from a checkpoint that was saved at the end of a batch, as ModelCheckpoint does with "
-            "every_n_train_steps or train_time_interval, the loops count that batch twice: the run takes one "
-            "optimizer step more than an uninterrupted run, and its counters are off by one.",
-            ("global_step is off by one after resuming from a checkpoint in the middle of an epoch",),
-        ),
-        why_not="the official fix is a new state machine in five files, which also changes what checkpoints hold",
-        # 2.5.0 and 2.5.0.post0 cannot resume with a validation stream that has no length (PR 20624).
-        move_to="2.5.1",
-    ),
-    Unpatched(
         name="fsdp-weights-reset",
         title="Fabric.setup gathers FSDP parameters, and may reset them",
         group="correctness",

@@ -362,7 +362,7 @@ def test_fixed_by_names_the_patches_of_the_same_issue() -> None:
     left = {  # these warn of more than the patch with the same issue fixes
         "warn-last-checkpoint-old": {"last-checkpoint-newest"},
         "warn-mid-epoch-resume": {"validation-on-resume"},
-        "warn-validation-on-resume": {"resumed-metrics"},
+        "warn-validation-on-resume": {"mid-epoch-resume", "resumed-metrics"},
         "warn-sampler-shuffled": {"sampler-order-kept"},
         "warn-unfrozen-after-ddp": {"ddp-with-unfrozen"},
     }

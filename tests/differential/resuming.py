@@ -426,6 +426,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "GradientAccumulationScheduler": of(lambda: cb.GradientAccumulationScheduler({0: 2})),
     "GradientAccumulationScheduler, later": of(lambda: cb.GradientAccumulationScheduler({1: 2, 2: 4})),
     "GradientAccumulationScheduler, one": of(lambda: cb.GradientAccumulationScheduler({0: 4, 2: 1})),
+    "BackboneFinetuning from the start": of(lambda: Finetuning(0)),
     "BackboneFinetuning from the first epoch": of(lambda: Finetuning(1)),
     "BackboneFinetuning from the second epoch": of(lambda: Finetuning(2)),
     "BackboneFinetuning, every two epochs validated": of(lambda: Finetuning(1), check_val_every_n_epoch=2),

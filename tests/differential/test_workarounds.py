@@ -21,7 +21,7 @@ WORKAROUNDS: dict[str, dict[str, str]] = {
         "short_validation_ignored": "warn-validation-on-resume",
         "validation_begun_anew": "warn-validation-on-resume",
         "epoch_loop_replaced": "warn-validation-on-resume",
-        "progress_corrected": "warn-mid-epoch-resume",
+        "progress_corrected": "mid-epoch-resume",
         "steps_moved_to_cpu": "resumed-optimizer-step-device",
         "torch_load_replaced": "trusted-checkpoint-load",
         "logged_on_the_models_device": "logged-metrics-device",

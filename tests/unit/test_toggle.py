@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lightning_patches.engine.toggle import DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, parse
+from lightning_patches.engine.toggle import DEFAULT_WORDS, EXACT_RESUME, FLAG_WORDS, NOTHING_WORDS, parse
 from lightning_patches.errors import LightningPatchesError, ToggleError
 from lightning_patches.patch import Effect, Target, Upstream
+from lightning_patches.patches import all_patches, find
 from tests.unit.fakes import FUNCTION, times_ten, toy
 
 CATALOGUE = (
@@ -38,6 +39,13 @@ def test_same_results_is_the_default_set_without_what_changes_results() -> None:
     changing = (toy(name="zeta", changes_results=Effect("numbers", "all")), toy(name="eta", opt_in="users who try"))
     assert set(parse("same-results", (*CATALOGUE, *changing)).names) == DEFAULT
     assert set(parse("same-results,zeta,-alpha", (*CATALOGUE, *changing)).names) == DEFAULT - {"alpha"} | {"zeta"}
+
+
+def test_exact_resume_selects_its_patches_of_the_catalogue_with_the_opt_in_ones() -> None:
+    assert set(parse("exact-resume", all_patches()).names) >= EXACT_RESUME
+    extended, default = (set(parse(spec, all_patches()).names) for spec in ("default,exact-resume", "default"))
+    assert extended - default == {name for name in EXACT_RESUME if not find(name)[0].default}
+    assert not EXACT_RESUME & set(parse("default,-exact-resume", all_patches()).names)
 
 
 def test_selection_by_name_keeps_import_patches() -> None:

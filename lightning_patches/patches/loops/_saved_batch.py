@@ -22,6 +22,11 @@ def pass_is_over(loop: Any) -> None:
     setattr(loop.trainer.fit_loop, _RESTORED, True)
 
 
+def may_be_empty(loop: Any) -> None:
+    """Have the epoch loop begin another pass if the one that it is about to train on is empty."""
+    setattr(loop, _MAY_BE_EMPTY, True)
+
+
 def is_stateful(loop: Any) -> bool:
     """True if a data loader gets a state back."""
     return any(hasattr(loader, "load_state_dict") for loader in loop.trainer.fit_loop._combined_loader.flattened)
@@ -64,6 +69,6 @@ def on_run_start(original: Callable[..., None], namespace: str) -> Callable[...,
             if has_begun:
                 self._restarting = False
         if is_next and not has_begun:
-            setattr(self, _MAY_BE_EMPTY, True)
+            may_be_empty(self)
 
     return on_run_start

@@ -56,5 +56,5 @@ PATCH = Patch(
     added="0.2.0",
     note="A run that is resumed within an epoch, or has reached max_steps, is unchanged. Without the patch, use "
     "max_epochs instead of max_steps.",
-    after=("evaluation-step-of-checkpoint", "warn-mid-epoch-resume"),
+    after=("evaluation-step-of-checkpoint", "mid-epoch-resume", "warn-mid-epoch-resume"),
 )

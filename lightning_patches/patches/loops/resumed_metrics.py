@@ -52,7 +52,7 @@ def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]
     def reset(self: Any) -> None:
         loop, trainer = self.epoch_loop, self.trainer
         saved, has_ended = vars(loop).pop(_SAVED, (None, False))
-        if saved is not None:
+        if saved is not None and trainer.ckpt_path is not None:  # not by a search for a learning rate
             metrics = trainer._logger_connector._callback_metrics
             for name, value in saved.items():
                 metrics.setdefault(name, value.to(trainer.strategy.root_device))

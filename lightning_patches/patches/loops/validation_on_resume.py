@@ -30,11 +30,14 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
         if not validates_again(self) or _LEFT_OUT.keys() & vars(self).keys() or _marks_validation(self, namespace):
             original(self, *args)
             return
-        vars(self).update(_LEFT_OUT)
+        left_out = dict(_LEFT_OUT)
+        if vars(self).get("_is_in_resumed_epoch"):  # resumed-metrics has restored the metric
+            del left_out["update_lr_schedulers"]
+        vars(self).update(left_out)
         try:
             original(self, *args)
         finally:
-            for name in _LEFT_OUT:
+            for name in left_out:
                 del vars(self)[name]
 
     return on_advance_end

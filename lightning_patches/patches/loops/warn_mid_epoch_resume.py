@@ -25,8 +25,9 @@ def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..
                 notices.warn_once(
                     "mid-epoch-resume",
                     f"This training is resumed from a checkpoint that was saved at the end of batch "
-                    f"{progress.processed} of an epoch. {_SUMMARY} No patch can fix this: move to "
-                    f"Lightning 2.5.1 or later, or resume from a checkpoint that was saved at the end of an epoch.",
+                    f"{progress.processed} of an epoch. {_SUMMARY} "
+                    f"Use the patch mid-epoch-resume, move to Lightning 2.5.1 or later, or resume from a checkpoint "
+                    f"that was saved at the end of an epoch.",
                 )
 
     return restore_loops
@@ -46,7 +47,9 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/loops/test_loops.py::test_restart_parity",),
     ),
     impact=Impact(_SUMMARY),
-    note="This patch fixes nothing: it warns once, when such a checkpoint is loaded. Nothing else changes.",
-    after=("evaluation-step-of-checkpoint",),
+    note="This patch fixes nothing: it warns once, when such a checkpoint is loaded without mid-epoch-resume. "
+    "Nothing else changes.",
+    after=("evaluation-step-of-checkpoint", "mid-epoch-resume"),
+    fixed_by=("mid-epoch-resume",),
     around=("resume-after-last-batch",),
 )

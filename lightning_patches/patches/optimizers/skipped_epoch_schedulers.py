@@ -47,5 +47,5 @@ PATCH = Patch(
     signs=("on_train_batch_start lr_scheduler",),
     note="Opt-in because a program that steps its schedulers itself after such an epoch works on these releases. With "
     "the patch, as from 2.6.0 on, they would be stepped twice.",
-    after=("resume-on-last-batch",),
+    after=("resume-on-last-batch", "mid-epoch-resume", "validation-due-on-resume", "stateful-loader-exact"),
 )

@@ -1,0 +1,69 @@
+"""With reload_dataloaders_every_n_epochs, each data loader is started once, not twice."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+
+_STARTED = "_has_started_reloaded_loader"
+"""Attribute of the fit loop: the iterator of the epoch that begins exists."""
+
+
+def starts_twice(loop: Any, data_fetcher: Any) -> bool:
+    """True if an epoch loop is about to start the data loaders that the fit loop has started for the same epoch."""
+    started = vars(loop.trainer.fit_loop).pop(_STARTED, False)
+    is_unused = data_fetcher.fetched == len(getattr(data_fetcher, "batches", ()))
+    return bool(started and is_unused and not loop._restarting and loop.trainer.current_epoch > 0)
+
+
+def setup_data(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def setup_data(self: Any) -> None:
+        before = self._data_fetcher
+        original(self)
+        if self.trainer.reload_dataloaders_every_n_epochs and before is not None and self._data_fetcher is not before:
+            setattr(self, _STARTED, True)
+
+    return setup_data
+
+
+def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_run_start(self: Any, data_fetcher: Any) -> None:
+        if not starts_twice(self, data_fetcher):
+            original(self, data_fetcher)
+            return
+        self._restarting = True  # so that the original does not start them
+        try:
+            original(self, data_fetcher)
+        finally:
+            self._restarting = False
+
+    return on_run_start
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="correctness",
+    changes_results=Effect("order of data", "what a program with reloaded data loaders draws: shuffled data, dropout"),
+    affected=(">=2.1.0,<=2.6.6",),
+    targets=(
+        Target("pytorch.loops.fit_loop:_FitLoop.setup_data", setup_data),
+        Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_run_start", _on_run_start),
+    ),
+    upstream=Upstream(),
+    impact=Impact(
+        "With reload_dataloaders_every_n_epochs, each data loader but the first is started twice: worker processes "
+        "start twice, and a stream loses what the first iterator took.",
+        (
+            "iter called twice with reload_dataloaders_every_n_epochs",
+            "IterableDataset skips samples with reload_dataloaders_every_n_epochs",
+        ),
+    ),
+    opt_in="users who reload a stream with reload_dataloaders_every_n_epochs",
+    signs=("reload_dataloaders_every_n_epochs IterableDataset",),
+    after=("reload-on-resume", "resume-on-last-batch", "mid-epoch-resume"),
+    note="Opt-in, because each iterator of a DataLoader draws a random number: with one less, shuffled data come in "
+    "another order in a run that works without the patch. Equivalent to the same run without "
+    "reload_dataloaders_every_n_epochs.",
+)

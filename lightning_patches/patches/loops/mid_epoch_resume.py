@@ -1,0 +1,77 @@
+"""A run that is resumed within an epoch does not train on the saved batch again."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patches.loops import _saved_batch
+
+_EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
+_CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
+_COUNTED = "_saved_batch_is_counted"
+"""Attribute of the epoch loop that got its state from a checkpoint in on_train_batch_end: the batch was counted."""
+
+
+def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def restore_loops(self: Any) -> None:
+        original(self)
+        if self._loaded_checkpoint and self.trainer.state.fn == "fit":
+            loop = self.trainer.fit_loop.epoch_loop
+            progress = loop.batch_progress.current
+            if progress.ready == progress.processed == progress.completed + 1:
+                loop.batch_progress.increment_completed()
+                setattr(loop, _COUNTED, True)
+
+    return restore_loops
+
+
+def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def reset(self: Any) -> None:
+        original(self)
+        is_counted, is_last = vars(self).pop(_COUNTED, False), self._num_ready_batches_reached()
+        if not self._restarting:
+            return
+        if is_last and (is_counted or _saved_batch.is_stateful(self)):
+            _saved_batch.pass_is_over(self)
+        if not is_counted:
+            return
+        if is_last or _saved_batch.is_validation_due(self):
+            _saved_batch.finish(self)
+        elif not self._should_accumulate():
+            self._batches_that_stepped += 1
+
+    return reset
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="correctness",
+    changes_results=Effect("numbers", "a run that is resumed within an epoch takes one optimizer step less"),
+    affected=(">=2.0.0,<2.5.0",),
+    targets=(
+        Target(f"{_CONNECTOR}.restore_loops", _restore_loops),
+        Target(f"{_EPOCH_LOOP}.reset", _reset),
+        Target(f"{_EPOCH_LOOP}.advance", _saved_batch.advance),
+        Target(f"{_EPOCH_LOOP}.on_run_start", _saved_batch.on_run_start, since="2.2.0"),
+    ),
+    upstream=Upstream(
+        issues=(18060,),
+        pull_requests=(20379,),
+        commit="9358898c6e",
+        fixed_in="2.5.0",
+        tests=("tests/tests_pytorch/loops/test_loops.py::test_restart_parity",),
+    ),
+    impact=Impact(
+        "Resumed from a checkpoint that was saved at the end of a batch, as ModelCheckpoint does it with "
+        "every_n_train_steps or train_time_interval, the loops count that batch twice: the run takes one "
+        "optimizer step more than the same run without a break, and its counters are off by one.",
+        ("global_step is off by one after resuming from a checkpoint in the middle of an epoch",),
+    ),
+    after=("evaluation-step-of-checkpoint", "resume-single-iteration"),
+    around=("resume-after-last-batch",),
+    note="Equivalent to the run without a break, and to 2.5.0, but for two differences: on_train_epoch_start is called "
+    "again for the epoch that continues, since programs rely on that, and a validation that is due at the saved batch "
+    "is run, which 2.5.0 leaves out. Programs that correct the counts in on_load_checkpoint are unchanged.",
+)

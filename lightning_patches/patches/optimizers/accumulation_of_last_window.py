@@ -1,0 +1,42 @@
+"""The last gradient accumulation of an epoch is divided by the number of its batches."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+
+
+def _training_step(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def training_step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        trainer = self.trainer
+        every, batches = trainer.accumulate_grad_batches, trainer.num_training_batches
+        rest = batches % every if batches != float("inf") and not trainer.strategy.handles_gradient_accumulation else 0
+        if rest and trainer.fit_loop.batch_idx >= batches - rest and result.closure_loss is not None:
+            result.closure_loss = result.closure_loss * (every / rest)
+            result._clone_loss()
+        return result
+
+    return training_step
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="correctness",
+    changes_results=Effect("numbers", "gradients of the last accumulation of an epoch, if it has fewer batches"),
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target("pytorch.loops.optimization.automatic:_AutomaticOptimization._training_step", _training_step),),
+    upstream=Upstream(issues=(19987,)),
+    impact=Impact(
+        "With accumulate_grad_batches=4 and ten batches in an epoch, the last optimizer step has the gradients of two "
+        "batches, divided by four: they count half.",
+        ("gradient of the last accumulation window is too small",),
+    ),
+    opt_in="users who set an accumulate_grad_batches that does not divide the number of batches in an epoch",
+    signs=("accumulate_grad_batches",),
+    note="Opt-in, because it changes the results of programs that work. Unchanged: loaders without a length, whose "
+    "last batches are not known in time, manual optimization, and DeepSpeed, which divides the loss itself. "
+    "Equivalent to a loss that the program multiplies by the factor.",
+)

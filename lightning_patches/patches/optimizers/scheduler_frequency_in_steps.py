@@ -1,0 +1,50 @@
+"""The frequency of a scheduler with interval="step" counts optimizer steps across epochs."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+
+
+def _update_learning_rates(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def update_learning_rates(self: Any, interval: str, update_plateau_schedulers: bool) -> None:
+        strategy = self.trainer.strategy
+        configs = strategy.lr_scheduler_configs
+        if interval != "step" or all(config.frequency == 1 for config in configs):
+            original(self, interval, update_plateau_schedulers)
+            return
+        import dataclasses
+
+        due = [config for config in configs if config.interval != "step" or self.global_step % config.frequency == 0]
+        strategy.lr_scheduler_configs = [dataclasses.replace(config, frequency=1) for config in due]
+        try:
+            original(self, interval, update_plateau_schedulers)
+        finally:
+            strategy.lr_scheduler_configs = configs
+
+    return update_learning_rates
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="correctness",
+    changes_results=Effect("numbers", "the learning rate with interval='step' and a frequency above 1"),
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(
+        Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop._update_learning_rates", _update_learning_rates),
+    ),
+    upstream=Upstream(issues=(17544,), pull_requests=(21926,)),
+    impact=Impact(
+        "A scheduler with interval='step' and frequency=3 counts batches, and begins anew in each epoch: with two "
+        "batches in an epoch it never steps.",
+        ("scheduler with interval step and a frequency never steps",),
+    ),
+    opt_in="users who give a scheduler interval='step' and a frequency above 1",
+    signs=("frequency lr_scheduler",),
+    after=("plateau-waits-for-validation", "resumed-metrics"),
+    note="Opt-in, because it changes the learning rates of programs that work. Without accumulation, and with a "
+    "frequency that divides the number of batches in an epoch, it changes nothing. Equivalent to frequency=1 and a "
+    "scheduler with longer steps.",
+)

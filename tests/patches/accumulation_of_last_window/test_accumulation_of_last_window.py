@@ -1,0 +1,24 @@
+"""Issue 19987: gradients are accumulated over 4 of 10 batches."""
+
+from tests.equivalence.proof import Proof, observes
+from tests.support.variants import Variant, run
+
+NAME = "accumulation-of-last-window"
+
+
+def test_run_whose_batches_are_divided_evenly_is_unchanged():
+    stock, shim = (
+        run("accumulation_of_last_window", Variant("lightning", "2.6.6", shim), "even", toggle=NAME)
+        for shim in (False, True)
+    )
+    assert stock.ok and stock.observations == shim.observations
+
+
+PROOFS = (
+    Proof(
+        NAME,
+        shows_bug=observes({"gradients": ["1", "1", "0.5"]}),
+        right=observes({"gradients": ["1", "1", "1"]}),
+        recommended="scaled",
+    ),
+)

@@ -1,0 +1,34 @@
+"""Issue 17544: a scheduler steps every 3 steps, of 2 in an epoch.
+
+Cases: ``recommended`` (frequency 1, and a scheduler with longer steps), ``divides`` (every 2 steps).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+pl = scenario.pytorch()
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        self.rates = []
+
+    def training_step(self, batch, batch_idx):
+        self.rates.append(self.trainer.optimizers[0].param_groups[0]["lr"])
+        return self.layer(batch).mean()
+
+    def configure_optimizers(self):
+        optimizer = torch.optim.SGD(self.parameters(), lr=1.0)
+        every = 2 if scenario.CASE == "divides" else 3
+        size, frequency = (every, 1) if scenario.CASE == "recommended" else (1, every)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=size, gamma=0.5)
+        return [optimizer], [{"scheduler": scheduler, "interval": "step", "frequency": frequency}]
+
+
+if __name__ == "__main__":
+    model = Model()
+    scenario.trainer(accelerator="cpu", max_epochs=4).fit(model, DataLoader(torch.ones(2, 1)))
+    scenario.observe(rates=[f"{rate:g}" for rate in model.rates])

@@ -1,0 +1,24 @@
+"""Issue 17544: a scheduler steps every 3 steps, of 2 in an epoch."""
+
+from tests.equivalence.proof import Proof, observes
+from tests.support.variants import Variant, run
+
+NAME = "scheduler-frequency-in-steps"
+
+
+def test_frequency_that_divides_the_length_of_an_epoch_is_unchanged():
+    stock, shim = (
+        run("scheduler_frequency_in_steps", Variant("lightning", "2.6.6", shim), "divides", toggle=NAME)
+        for shim in (False, True)
+    )
+    assert stock.ok and stock.observations == shim.observations
+
+
+PROOFS = (
+    Proof(
+        NAME,
+        shows_bug=observes({"rates": ["1"] * 8}),
+        right=observes({"rates": ["1"] * 3 + ["0.5"] * 3 + ["0.25"] * 2}),
+        recommended="recommended",
+    ),
+)
