@@ -88,7 +88,7 @@ def why_others_can_change(path: str, sticky_from: str = "") -> str:
         "others can write to '/data/runs': `chmod o-w /data/runs` ends that"; "" if no other user can change it.
     """
     if not hasattr(os, "geteuid"):
-        return "who else can write there cannot be told on this system"
+        return "this system does not show who else can write there"
     try:
         for place in _from_the_root(path):
             status = os.lstat(place)

@@ -212,18 +212,18 @@ def _go_without(error: ImportError, text: Optional[str]) -> None:
     global _told_to_stop
     from lightning_patches import notices
 
-    said = f"nothing is patched ({error}); {mends(error)}"
+    message = f"nothing is patched ({error}); {remedy(error)}"
     if "strict" in split(text or ""):
-        raise PatchError(said) from error
-    _told_to_stop = True  # so that a Trainer does not say it once more
+        raise PatchError(message) from error
+    _told_to_stop = True  # so that a Trainer does not warn again
     hooks.remove()
-    notices.notice(f"{said}.", urgent=not notices.is_child())
+    notices.notice(f"{message}.", urgent=not notices.is_child())
 
 
-def mends(error: ImportError) -> str:
+def remedy(error: ImportError) -> str:
     """Return the remedy for a missing or broken package."""
     name = (error.name or "wrapt").partition(".")[0].replace("_", "-")
-    return f"`{sys.executable} -m pip install --force-reinstall {name}` mends it"
+    return f"`{sys.executable} -m pip install --force-reinstall {name}` fixes it"
 
 
 class _Armed:

@@ -153,7 +153,7 @@ def _run(arguments: list[str]) -> int:
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("wrapt", "packaging"):
             raise
-        _output.complain(f"{PROGRAM}: {error}; {startup.mends(error)}.")
+        _output.complain(f"{PROGRAM}: {error}; {startup.remedy(error)}.")
         return USAGE
     except BrokenPipeError:
         return OK  # the reader of our output has closed the pipe

@@ -103,7 +103,7 @@ class Slot:
                 names += (patch.name,)
                 replacement = target.build(function, self.namespace)
                 if not isinstance(replacement, FunctionType) or replacement is function:
-                    raise TypeError(f"{patch.name} built no function of its own for {target.location}")
+                    raise TypeError(f"{patch.name} built no new function for {target.location}")
                 if target.stock:
                     functions.skip_frames(replacement)
                     replacement = functions.if_stock(replacement, function, target.stock)

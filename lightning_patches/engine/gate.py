@@ -168,7 +168,7 @@ def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[D
     try:
         parsed = _parsed(version)
     except InvalidVersion:
-        return Decision("drifted", f"{distribution} does not say which version it is ({version!r})")
+        return Decision("drifted", f"{distribution} has an invalid version ({version!r})")
     if in_ranges(version, patch.affected):
         return None
     if parsed.public in FORBIDDEN or (parsed.is_prerelease and parsed.base_version == patch.fixed_in):

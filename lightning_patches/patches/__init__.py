@@ -50,7 +50,7 @@ def layered(patches: Iterable[Patch]) -> tuple[Patch, ...]:
     for patch in given:
         for below in patch.after:
             if below not in left:
-                raise ValueError(f"{patch.name} is to come after {below}, which there is not")
+                raise ValueError(f"{patch.name} must come after {below}, which does not exist")
             above[below].append(patch.name)
     waits = {patch.name: len(patch.after) for patch in given}
     free = [name for name in names if not waits[name]]

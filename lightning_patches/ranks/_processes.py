@@ -24,7 +24,7 @@ _STATES = {
     "t": "stopped by a debugger",
     "Z": "dead, not yet collected by its parent",
 }
-_HINTS = {"T": "SIGSTOP or SIGTSTP; `kill -CONT` lets it go on"}
+_HINTS = {"T": "SIGSTOP or SIGTSTP; `kill -CONT` continues it"}
 _ENDED_BY_SOMEBODY = ("SIGTERM", "SIGINT", "SIGHUP")
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _MOST_RECORDS = 100_000

@@ -132,7 +132,7 @@ def _ask(netlink: socket.socket, request: bytes) -> list[bytes]:
             if kind == _DONE:
                 return bodies
             if kind == _ERROR or length < 16:
-                raise OSError("the kernel does not tell of sockets")
+                raise OSError("the kernel does not list sockets")
             bodies.append(data[16:length])
             data = data[(length + 3) & ~3 :]
 

@@ -459,7 +459,7 @@ def _message(new: tuple[Difference, ...]) -> str:
         listed = ", ".join(difference.name for difference in of_kind[:NAMED_AT_MOST])
         more = f" and {len(of_kind) - NAMED_AT_MOST} more" if len(of_kind) > NAMED_AT_MOST else ""
         groups = " | ".join(_span(ranks) for ranks in first.ranks[:4]) + (" | ..." if len(first.ranks) > 4 else "")
-        missing = f"; there is none on rank {_span(first.missing)}" if first.missing else ""
+        missing = f"; it is missing on rank {_span(first.missing)}" if first.missing else ""
         lines.append(f"At step {first.step} ({since}): {kind}s of {listed}{more} (ranks that agree: {groups}{missing})")
     return (
         f"Ranks train different models. {'. '.join(lines)}. Something goes past DDP: a part of the module that is "

@@ -194,7 +194,7 @@ class _Turns:
                 who = "; ".join(self._holder(record) for record in inside)
                 raise RankByRankTimeoutError(
                     f"[{_name(self._me)}] did not get its turn within {timeout:g} s. Inside: {who}. Set a longer "
-                    "`timeout` if that rank is only slow, or find out why it does not go on."
+                    "`timeout` if that rank is only slow, or find out why it does not continue."
                 )
             time.sleep(_POLL)
 

@@ -386,7 +386,7 @@ def test_impossible_layers_are_refused() -> None:
     assert [patch.name for patch in layered((other, one))] == ["one", "other"]
     with pytest.raises(ValueError, match=r"one another: \['one', 'other'\]"):
         layered((one._replace(after=("other",)), other))
-    with pytest.raises(ValueError, match="other is to come after one, which there is not"):
+    with pytest.raises(ValueError, match="other must come after one, which does not exist"):
         layered((other,))
     with pytest.raises(ValueError, match=r"share a name: \['one'\]"):
         layered((one, one))

@@ -105,7 +105,7 @@ def test_after_the_process_group_exists() -> None:
 def test_without_abort_ranks_keep_waiting() -> None:
     ended = run_ranks("hang_ranks", actions("arrives before", "sleeps_a_while after"), watched("2"))
     assert ended.statuses == [0, 0], ended
-    assert "missing: rank 1" in ended.outputs[0] and "The ranks go on" in ended.outputs[0], ended
+    assert "missing: rank 1" in ended.outputs[0] and "The ranks keep waiting" in ended.outputs[0], ended
     assert "is only slow" in ended.outputs[0]
     assert ended.outputs[1] == "done\n"
 

@@ -90,7 +90,7 @@ def test_rank_that_computes_with_the_gil_is_not_ended() -> None:
 @pytest.mark.parametrize("action", ["sleeps", "locks", "polls"])
 def test_all_ranks_standing_still_are_reported(action: str) -> None:
     """A polling rank wakes up, which does not count as work."""
-    ended = run("3", f"{action} after", f"{action} after", leave_when="The ranks go on")
+    ended = run("3", f"{action} after", f"{action} after", leave_when="The ranks keep waiting")
     assert re.search(r"ranks 0, 1 have not moved for \d+ s, at hang_ranks.py:\d+ in act\.", verdict(ended)), ended
     assert "No rank waits for another" in ended.outputs[0]
 
@@ -215,10 +215,10 @@ def test_two_jobs_with_one_port_are_reported() -> None:
 def test_report_is_short_and_printed_once(tmp_path: Path) -> None:
     """Eight ranks with deep stacks: the terminal shows ranks and positions, the files have the complete stacks."""
     actions = ["arrives after last", *["deep_stack after last"] * 7]
-    ended = run("3", *actions, leave_when="As before.", limit=200, LIGHTNING_PATCHES_HANG_DIR=str(tmp_path))
+    ended = run("3", *actions, leave_when="No change.", limit=200, LIGHTNING_PATCHES_HANG_DIR=str(tmp_path))
     blocks = re.findall(r"^lightning_patches: .*ranks 1 to 7 .*\n(?: .*\n)*", ended.outputs[0], re.MULTILINE)
     assert len(blocks) >= 2 and all(block.count("\n") <= _report.MOST_LINES for block in blocks), ended
-    assert "in call: return time.sleep(100)" in blocks[0] and "As before. The ranks go on" in blocks[-1], ended
+    assert "in call: return time.sleep(100)" in blocks[0] and "No change. The ranks keep waiting" in blocks[-1], ended
     assert blocks[-1].count("\n") <= 3
     (text,) = tmp_path.glob("*.txt")
     assert text.read_text().count("time.sleep(100)") >= 2
@@ -226,10 +226,10 @@ def test_report_is_short_and_printed_once(tmp_path: Path) -> None:
 
 def test_report_without_rank_zero_is_printed_once(tmp_path: Path) -> None:
     directory = {"LIGHTNING_PATCHES_HANG_DIR": str(tmp_path)}
-    ended = run("2", "stops after", "arrives after", leave_when="As before.", limit=60, **directory)
+    ended = run("2", "stops after", "arrives after", leave_when="No change.", limit=60, **directory)
     said = ended.outputs[1]
     assert said.count("can't be reached.\n") == 2 and said.count("  stack of rank 1:") == 1, ended
-    assert re.search(r"reached\.\n  As before\. The rank goes on\.\n  All of it, with the whole stacks: ", said), ended
+    assert re.search(r"reached\.\n  No change\. The rank goes on\.\n  All of it, with the whole stacks: ", said), ended
     (text,) = tmp_path.glob("*.txt")
     assert text.read_text().count("  stack of rank 1:") >= 1
     blocks = re.findall(r"^lightning_patches: .*\n(?:  .*\n)*", said, re.MULTILINE)

@@ -551,9 +551,9 @@ def test_ranks_that_all_wait_are_ended_by_the_wait_of_the_last_arrival(
         return said + capfd.readouterr().err
 
     go_on([5.0, 5.0, 5.0, 5.0], 1)  # else some would wait for ranks that have not reported their wait yet
-    assert "nobody is missing" not in go_on([500.0, 500.0, 500.0, 5.0], 6) and not target.ended
+    assert "no rank is missing" not in go_on([500.0, 500.0, 500.0, 5.0], 6) and not target.ended
     said = go_on([500.0, 500.0, 500.0, 25.0], 60, "after 50 s")
-    assert "nobody is missing" in said and "ended if nothing has changed after 50 s" in said and not target.ended, said
+    assert "no rank is missing" in said and "ended if nothing has changed after 50 s" in said and not target.ended, said
     assert "All ranks are ended now" in go_on([530.0, 530.0, 530.0, 55.0], 60) and target.ended
 
 

@@ -29,7 +29,8 @@ SAID = (
     ("rank 1 has not moved for 4 s, at the program's end, which waits for thread x.", "at exit"),
     ("ranks 1, 2 work, at train.py:3 in f; rank 0 in barrier 2.", "only slow"),
     ("rank 1 in all_reduce 2; rank 0 in barrier 2.", "different collectives"),
-    ("ranks 0, 1 in barrier 2; nobody is missing, the communication itself does not go on.", "the network"),
+    ("ranks 0, 1 in barrier 2; no rank is missing, the communication itself makes no progress.", "the network"),
+    ("ranks 0, 1 in barrier 2; nobody is missing, the communication itself does not go on.", "the network"),  # 0.2.0
     ("rank 1 (host a, pid 2) has waited 9 s, in barrier 2, and the watch of rank 0, which would know more, can't be "
      "reached.", "the process of rank 0"),
 )  # fmt: skip

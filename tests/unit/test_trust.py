@@ -212,5 +212,5 @@ def test_module_that_others_can_write_is_reported(tmp_path):
 def test_nothing_is_trusted_without_file_owners(runs, monkeypatch):
     trust_checkpoints(runs)
     monkeypatch.delattr(os, "geteuid")
-    assert "cannot be told on this system" in content_of(runs / "a.ckpt")
+    assert "this system does not show who else can write there" in content_of(runs / "a.ckpt")
     assert permissions.why_others_can_change_code(str(Path(__file__).resolve())) == ""

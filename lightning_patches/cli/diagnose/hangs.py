@@ -53,7 +53,7 @@ _KINDS = (
     (_AT_END, rf"ha(?:s|ve) (?:not moved|made no progress) for [\d.]+ s, at {_PLACE_AT_END}"),
     (_report.STILL, r"ha(?:s|ve) (?:not moved|made no progress) for [\d.]+ s"),
     (_report.WORKS, r"works?, at "),
-    (_report.WAITS, r"in \w+[^;]*; nobody is missing"),
+    (_report.WAITS, r"in \w+[^;]*; (?:no rank|nobody) is missing"),
     (_report.ELSEWHERE, r"in \w"),
 )
 _PATTERNS = "|".join(f"(?P<kind{number}>{pattern})" for number, (_, pattern) in enumerate(_KINDS))

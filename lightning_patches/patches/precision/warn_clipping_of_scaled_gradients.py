@@ -42,7 +42,7 @@ PATCH = Patch(
     impact=Impact(
         "In manual optimization with precision='16-mixed', self.clip_gradients clips gradients that are still scaled, "
         "initially by 65536: the steps are too small by that factor, and training makes no progress.",
-        ("gradients are clipped while they are scaled", "training with 16-mixed and clip_gradients stands still"),
+        ("gradients are clipped while they are scaled", "training with 16-mixed and clip_gradients makes no progress"),
     ),
     after=("fused-optimizer-clipping",),
     note="This patch fixes nothing: it warns once. Nothing else changes. The opt-in patch "

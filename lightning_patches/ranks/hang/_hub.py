@@ -189,7 +189,7 @@ class Hub:
             absent = [rank for rank in range(world) if rank not in known][:8]
             text += f" Not rank {', '.join(map(str, absent))}: not started with the same LIGHTNING_PATCHES_HANG_TIMEOUT"
             if self._identity.one_node:
-                text += ", or in a container of its own"
+                text += ", or in a separate container"
             else:
                 text += (
                     ", or they can't reach this node: set LIGHTNING_PATCHES_HANG_SECRET to the same 16 characters or "

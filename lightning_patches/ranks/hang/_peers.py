@@ -12,7 +12,7 @@ from lightning_patches.ranks.hang._report import Call
 from lightning_patches.ranks.hang._wire import Connection
 
 LOST = "lost"
-UNASKED = Outside("its node can't be asked", seen=False)
+UNASKED = Outside("its node can't be queried", seen=False)
 _LONGEST_ABSENCE = 30.0
 
 

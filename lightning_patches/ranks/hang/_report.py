@@ -85,7 +85,7 @@ _NEXT = {
     SPARES: "The job is not ended, since {who} works.",
     CANNOT_SEE: "The job is not ended, since it can't be seen whether {who} works.",
     ENDS_LATER: "All ranks are ended if nothing has changed after {seconds:.0f} s.",
-    GOES_ON: "The ranks go on waiting. If nothing changes, the next report comes after {seconds:.0f} s.",
+    GOES_ON: "The ranks keep waiting. If nothing changes, the next report comes after {seconds:.0f} s.",
 }
 
 
@@ -202,7 +202,7 @@ class Report:
             longest = max(states, key=lambda state: state.seconds)
             said.append(f"{_names(states)} {longest.in_short(len(states) > 1)}")
         if self.call and not self.missing:
-            said.append("nobody is missing, the communication itself does not go on")
+            said.append("no rank is missing, the communication itself makes no progress")
         if any(state.kind in FINAL for state in self.states):
             said[0] += ": the job cannot finish"
         return printable("; ".join(said))
@@ -225,7 +225,7 @@ class Report:
 
     def again(self) -> str:
         """Return the report for a terminal that already shows the same situation."""
-        return in_lines([self._first(), f"  As before. {self.after or ''}".rstrip()])
+        return in_lines([self._first(), f"  No change. {self.after or ''}".rstrip()])
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON data."""

@@ -111,7 +111,5 @@ def _state(peer: Peer, point: Optional[Peer], timeout: float) -> State:
         state.seconds, state.unseen = beat["still"], beat["unclear"]
         state.text = f"is not there; its main thread has not moved for {beat['still']:.0f} s."
         if state.unseen:
-            state.text += (
-                " Whether it works can't be told: it is woken, and has sockets that don't show what they carry."
-            )
+            state.text += " It is unknown if it works: it wakes up, and the traffic of its sockets can't be measured."
     return state

@@ -345,7 +345,7 @@ class Watch:
             data = {"schema": 1, "verdict": _messages.printable(verdict), "ranks": [], "text": whole}
             again = self._complaint == [where, *lines]
             self._complaint = [where, *lines]
-            in_short = _report.in_lines([f"{verdict}.", f"  As before. {end}"]) if again else text
+            in_short = _report.in_lines([f"{verdict}.", f"  No change. {end}"]) if again else text
             _report.tell_and_write(in_short, whole, data)
         if ends:
             if not at_end:
@@ -431,8 +431,8 @@ class Watch:
             )
         ports = ", ".join(map(str, _secret.ports(self._exchange.secret, identity)))
         return (
-            f"nobody answers at {identity.address}, ports {ports}: rank 0 has not begun, is not watched, or a firewall "
-            f"is in between ({_secret.PORT_VARIABLE} sets the port)."
+            f"no watch answers at {identity.address}, ports {ports}: rank 0 has not begun, is not watched, or "
+            f"a firewall is in between ({_secret.PORT_VARIABLE} sets the port)."
         )
 
     # ---------------------------------------------------------------- ends and forks

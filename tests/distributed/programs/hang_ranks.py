@@ -90,7 +90,7 @@ def is_said(*texts: str) -> bool:
 
 
 def is_reported() -> bool:
-    return is_said("The ranks go on waiting", "The rank goes on.", "The job is not ended")
+    return is_said("The ranks keep waiting", "The rank goes on.", "The job is not ended")
 
 
 def stores() -> list:

@@ -1,0 +1,70 @@
+"""Texts that the package can print follow the rules for messages."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.unit.messages import Message, messages, render
+
+MESSAGES = messages()
+LATER = ("cli/", "known/", "fork/wheel.py")
+"""Files whose texts are not checked yet."""
+AVOIDED = {
+    "mend": r"\bmend(s|ed|ing)?\b",
+    "whoever, nobody, somebody": r"\b(whoever|whichever|nobody|somebody)\b",
+    "of ours": r"\bof (ours|theirs|its own|their own|upstream's)\b",
+    "is said, is told, is asked": r"\b(is|are|was|were|be|been) (said|told|asked|believed|heard|given away)\b",
+    "stands": r"\bstands? (in|there|still|at|above|below|beside|between)\b",
+    "goes on, lets be": r"\b(steps? aside|lets? (it|them|that|this) be|comes? of|goes on|go on)\b",
+    "there is none, as before": r"\b(there is none|as before|nor (is|does|has|are|do)|which there (is|are) not)\b",
+    "is to be": r"\b(is|are|was|were) to (be|have|come)\b|\bwere it\b",
+    "is no": r"(?<!here )\bis no (?!longer)\w+",
+    "a what-clause": r"^(Whether|That which|Who) ",
+    "the user": r"\bthe user\b",
+    "two spaces": r"[a-z,.;]  +[a-zA-Z]",
+    "space before punctuation": r"[a-z}] [,;](\s|$)",
+    "a word twice": r"\b(a|an|the|is|are|to|of|in|and|it|that) \1\b",
+}
+
+
+def found(pattern: str) -> list[Message]:
+    return [one for one in MESSAGES if re.search(pattern, one.text, re.M) and not one.place.startswith(LATER)]
+
+
+@pytest.mark.parametrize("name", AVOIDED)
+def test_message_avoids_pattern(name: str) -> None:
+    assert found(AVOIDED[name]) == []
+
+
+def test_message_of_several_sentences_ends_with_a_full_stop() -> None:
+    several = r"[a-z)`]\. [A-Z`]"
+    ends = re.compile(r"([.!?:)]|\{\}|\.\.\.)\s*$")
+    kinds = ("warning", "error")
+    assert [one for one in found(several) if one.kind in kinds and not ends.search(one.text)] == []
+
+
+def test_message_does_not_begin_with_a_label() -> None:
+    assert [one for one in found(r"^(Error|Warning|Note|Sorry|Oops|Please)\b") if one.kind != "text"] == []
+
+
+def test_collection_has_messages_of_each_kind() -> None:
+    """A change of the collector must not lose them."""
+    places = {(one.kind, one.place.partition(":")[0]) for one in MESSAGES}
+    assert ("warning", "patches/loops/warn_mid_epoch_resume.py") in places
+    assert ("warning", "engine/announcements.py") in places
+    assert ("error", "engine/attributes.py") in places
+    assert ("text", "doctor/gpus.py") in places
+    assert ("text", "activation/entry_points/_lightning_patches/__init__.py") in places
+    assert len(MESSAGES) > 1000
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [("'a' 'b'", "ab"), ("f'a {b}' + c", "a {}{}"), ("'a' + b + 'c'", "a{}c"), ("a + b", ""), ("3", "")],
+)
+def test_expression_is_rendered_with_braces_for_values(code: str, text: str) -> None:
+    import ast
+
+    assert render(ast.parse(code, mode="eval").body) == text
