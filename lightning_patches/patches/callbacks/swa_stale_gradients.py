@@ -41,7 +41,9 @@ PATCH = Patch(
             "optimizer step in the batch norm epoch of StochasticWeightAveraging",
         ),
     ),
-    note="Equivalent to a program that drops the gradients when that epoch begins. The hooks of the step are called "
-    "as before. Who could rely on the old behavior: no one. With a gradient scaler the step still ends in an error, "
-    "as on stock.",
+    opt_in="users who train a model with batch norm and StochasticWeightAveraging",
+    signs=("StochasticWeightAveraging",),
+    note="Equivalent to a program that drops the gradients when that epoch begins. The hooks of the step are still "
+    "called. Opt-in, since all runs with the callback and batch norm end with other weights. With a gradient scaler "
+    "the step still ends in stock's error.",
 )
