@@ -154,11 +154,11 @@ def by_hand() -> list[str]:
     """Return the section about parts of Lightning that people replace by hand, with alternatives."""
     patches = {patch.name: patch for patch in catalogue.all_patches()}
     others = {other.name: other for other in UNCOUNTED}
-    mended = sum(name in patches for name in BY_HAND.values())
+    fixed = sum(name in patches for name in BY_HAND.values())
     lines = [
         "## What people replace in Lightning by hand",
         "",
-        f"{len(BY_HAND)} things that we found public code to replace. For {mended} of them there is a patch; for the "
+        f"{len(BY_HAND)} things that we found public code to replace. For {fixed} of them there is a patch; for the "
         "others `diagnose` says what to use instead.",
         "",
         "| replaced | here |",

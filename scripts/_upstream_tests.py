@@ -55,14 +55,14 @@ class Compared:
         tag: the release.
         counts: numbers of outcomes that are equal in both variants.
         regressions: tests that the patches break, each with the pull request that explains it, or 0.
-        mended: tests that pass only with the patches.
+        fixed: tests that pass only with the patches.
         flaky: tests with different outcomes in two runs.
     """
 
     tag: str
     counts: Counter[str]
     regressions: dict[str, int] = field(default_factory=dict)
-    mended: list[str] = field(default_factory=list)
+    fixed: list[str] = field(default_factory=list)
     flaky: list[str] = field(default_factory=list)
 
     @property
@@ -149,7 +149,7 @@ def compare(
         elif first[0] == "passed":
             found.regressions[test] = _explained(upstream, test, tag, explained)
         elif first[1] == "passed":
-            found.mended.append(test)
+            found.fixed.append(test)
     return found
 
 

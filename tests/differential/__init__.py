@@ -26,5 +26,5 @@ Standalone scripts that print their observations are listed in `SCRIPTS`.
 
 A program that differs between two runs on stock is dropped. If it differs with the patches, it runs again with each
 patch that it calls into alone. Such a patch may make a difference if the program no longer ends in an error, or if
-``by_design.py`` declares it. Everything else is a finding.
+``known_differences.py`` declares it. Everything else is a finding.
 """

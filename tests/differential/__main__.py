@@ -32,11 +32,11 @@ def chosen(version: str, seeds: list[int], only: str) -> list[trial.Program]:
 def summary(version: str, outcomes: list[trial.Outcome]) -> str:
     """Return a table of the outcomes, and a description of each finding."""
     verdicts = Counter(outcome.verdict for outcome in outcomes)
-    patches = Counter(name for outcome in outcomes if outcome.verdict == "by design" for name in outcome.patches)
+    patches = Counter(name for outcome in outcomes if outcome.verdict == "known difference" for name in outcome.patches)
     named = ", ".join(f"{name} {count}" for name, count in sorted(patches.items()))
-    cells = [version, len(outcomes), verdicts["same"], f"{verdicts['by design']}{f': {named}' if named else ''}"]
+    cells = [version, len(outcomes), verdicts["same"], f"{verdicts['known difference']}{f': {named}' if named else ''}"]
     lines = [
-        "| release | programs | same | by design | dropped as flaky | findings |",
+        "| release | programs | same | known difference | dropped as flaky | findings |",
         "| --- | ---: | ---: | --- | ---: | ---: |",
         f"| {' | '.join(map(str, [*cells, verdicts['flaky'], verdicts['finding']]))} |",
     ]

@@ -11,7 +11,7 @@ import threading
 if os.environ["SCENARIO_SHIM"] == "1":
     import lightning_patches
 
-from tests.differential import extending, harms, observing
+from tests.differential import extending, observing, regressions
 from tests.differential.observing import OUT, note
 
 TASK = json.loads(os.environ["DIFFERENTIAL"])
@@ -20,11 +20,11 @@ PATCHES = os.path.join("lightning_patches", "patches", "")
 
 def select_patches() -> None:
     """Another selection than that of the process from which this one is forked, or a patch with a bug planted."""
-    if TASK["toggle"] is None and not TASK["harm"]:
+    if TASK["toggle"] is None and not TASK["regression"]:
         return
     lightning_patches.deactivate()
-    if TASK["harm"]:
-        harms.plant(TASK["harm"])
+    if TASK["regression"]:
+        regressions.plant(TASK["regression"])
     lightning_patches.activate(TASK["toggle"])
 
 

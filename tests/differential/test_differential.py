@@ -1,4 +1,4 @@
-"""Programs behave the same with the patches as on stock, and a harmful patch is found and named."""
+"""Programs behave the same with the patches as on stock, and a broken patch is found and named."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from lightning_patches import patches as catalogue
 from tests.differential import __main__ as command
-from tests.differential import by_design, harms, trial
+from tests.differential import known_differences, regressions, trial
 
 SAMPLE = {"2.2.5": range(3), "2.6.6": range(3, 8)}
 NAMED = {
@@ -45,13 +45,15 @@ def test_sample_of_programs_is_unchanged(version: str, release: trial.Release) -
     assert sum(outcome.verdict == "same" for outcome in outcomes) > len(outcomes) / 2, outcomes
 
 
-@pytest.mark.parametrize("harm", sorted(harms.HARMS))
-def test_harmful_patch_is_found_and_named(harm: str, release: trial.Release, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(release, "harm", harm)
-    outcome = trial.judge(release, trial.named(*FINDS[harm]))
-    assert (outcome.verdict, outcome.patches) == ("finding", {harms.HARMS[harm][0]: ""}), outcome
+@pytest.mark.parametrize("regression", sorted(regressions.REGRESSIONS))
+def test_regression_of_a_patch_is_found_and_named(
+    regression: str, release: trial.Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(release, "regression", regression)
+    outcome = trial.judge(release, trial.named(*FINDS[regression]))
+    assert (outcome.verdict, outcome.patches) == ("finding", {regressions.REGRESSIONS[regression][0]: ""}), outcome
     text = command.summary("2.6.6", [outcome])
-    assert "| 2.6.6 | 1 | 0 | 0 | 0 | 1 |" in text and harms.HARMS[harm][0] in text
+    assert "| 2.6.6 | 1 | 0 | 0 | 0 | 1 |" in text and regressions.REGRESSIONS[regression][0] in text
 
 
 def test_nondeterministic_program_is_dropped(
@@ -80,8 +82,8 @@ def test_known_difference_must_start_as_declared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stock, other = (trial.Trace({"1.rank.0": ["a", line, "c"]}) for line in ("logged 1", "logged 2"))
-    for begins, reason in (("logged ", "by design"), ("call ", "")):
-        monkeypatch.setattr(by_design, "BEGINS", {"some-patch": begins})
+    for begins, reason in (("logged ", "known difference"), ("call ", "")):
+        monkeypatch.setattr(known_differences, "BEGINS", {"some-patch": begins})
         assert trial.why("some-patch", stock, other, other) == reason
 
 
@@ -105,7 +107,7 @@ def test_fixed_error_is_no_regression_but_another_error_is() -> None:
 
 
 def test_known_differences_name_existing_patches() -> None:
-    assert [name for name in by_design.DECLARED if not catalogue.find(name)] == []
+    assert [name for name in known_differences.DECLARED if not catalogue.find(name)] == []
 
 
 def test_each_seed_is_the_same_program_each_time() -> None:

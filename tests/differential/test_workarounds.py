@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.differential import by_design, trial
+from tests.differential import known_differences, trial
 
 WORKAROUNDS: dict[str, dict[str, str]] = {
     "2.0.6": {
@@ -75,8 +75,8 @@ def test_workaround_does_the_same_as_on_stock(release: trial.Release, name: str,
         return
     outcome = trial.judge(release, program)
     allowed = {patch: "no longer dies of an error"} if name == STILL_FAILS else {}
-    others = {other: why for other, why in outcome.patches.items() if other not in by_design.ONLY}
-    assert others == allowed and outcome.verdict in ("same", "by design"), outcome
+    others = {other: why for other, why in outcome.patches.items() if other not in known_differences.ONLY}
+    assert others == allowed and outcome.verdict in ("same", "known difference"), outcome
 
 
 def test_every_workaround_is_tested() -> None:

@@ -20,7 +20,7 @@ from packaging.version import Version
 
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
-from tests.differential import by_design
+from tests.differential import known_differences
 from tests.support.preload import Preloaded
 from tests.support.variants import Variant, environment_of, execute
 
@@ -147,12 +147,12 @@ def distribution(version: str) -> str:
 class Release:
     """Run programs on one release, in processes forked from one that has imported it.
 
-    ``harm`` is a bug from ``harms.py`` to plant in a patch.
+    ``regression`` is a bug from ``regressions.py`` to plant in a patch.
     """
 
-    def __init__(self, version: str, harm: str = "") -> None:
+    def __init__(self, version: str, regression: str = "") -> None:
         self.version = version
-        self.harm = harm
+        self.regression = regression
 
     def __enter__(self) -> Release:
         self._parents = [self._parent(patched) for patched in (False, True)]
@@ -175,7 +175,7 @@ class Release:
         """Run a program on stock, or with patches: those of ``toggle``, ``None`` for the default set."""
         parent, variables = self._parents[patched]
         trace, spec = Trace(), json.loads(program.extension)
-        task = {**vars(program), "extension": spec, "harm": self.harm if patched else ""}
+        task = {**vars(program), "extension": spec, "regression": self.regression if patched else ""}
         task |= {"toggle": toggle, "note_called": note_called}
         with tempfile.TemporaryDirectory(prefix="differential-") as directory:
             cwd = Path(directory, "program")
@@ -216,7 +216,7 @@ class Release:
 
 @dataclass
 class Outcome:
-    """The outcome of a program: "same", "by design", "flaky" or "finding".
+    """The outcome of a program: "same", "known difference", "flaky" or "finding".
 
     Also the patches that make a difference alone, each with the reason why it may ("" for none), and the first
     different lines of stock and of the patched run.
@@ -238,7 +238,7 @@ def judge(release: Release, program: Program) -> Outcome:
     outcome = Outcome(program, "finding", differs=first_differences(stock, patched))
     called = release.patches_called(release.run(program, True, note_called=True))
     rest = patched
-    for name in sorted(called, key=lambda name: name not in by_design.DECLARED):
+    for name in sorted(called, key=lambda name: name not in known_differences.DECLARED):
         alone = release.run(program, True, name)
         if alone != stock:
             outcome.patches[name] = why(name, stock, alone, patched)
@@ -249,7 +249,7 @@ def judge(release: Release, program: Program) -> Outcome:
         if rest != stock:
             rest = release.run(program, True, ",".join(f"-{name}" for name in outcome.patches))
         if rest == stock:
-            outcome.verdict = "by design"
+            outcome.verdict = "known difference"
             return outcome
         outcome.differs = first_differences(stock, rest)
     if release.run(program, False) != stock or release.run(program, True) != patched:
@@ -292,13 +292,13 @@ def why(patch: str, before: Trace, after: Trace, whole: Trace) -> str:
     died = any(ERROR.match(old) for old, _ in pairs) and all(ERROR.match(old) or not old for old, _ in pairs)
     if died and not any(ERROR.match(new) for _, new in first_differences(before, whole)):
         return "no longer dies of an error"
-    begins = by_design.BEGINS.get(patch)
+    begins = known_differences.BEGINS.get(patch)
     if begins and any(map(any, pairs)) and all(re.match(begins, line) for pair in pairs for line in pair if line):
-        return "by design"
-    only = by_design.ONLY.get(patch)
+        return "known difference"
+    only = known_differences.ONLY.get(patch)
     old, new = Counter(before.all_lines()), Counter(after.all_lines())
     changed = [line.partition(": ")[2] for line in (*(old - new), *(new - old))]
-    return "by design" if only and changed and all(re.match(only, line) for line in changed) else ""
+    return "known difference" if only and changed and all(re.match(only, line) for line in changed) else ""
 
 
 def difference(name: str, version: str, patch: str, kind: str = "plain") -> list[str]:

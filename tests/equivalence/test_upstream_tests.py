@@ -93,7 +93,7 @@ def test_each_test_is_classified(repository, tmp_path):
         f"{FETCHERS}::TestClass::test_the_patches_break_this": 0,  # that pull request did not change it
     }
     assert found.defects == [f"{FETCHERS}::TestClass::test_the_patches_break_this"]
-    assert (found.mended, found.flaky) == ([f"{FETCHERS}::test_needs_the_fix"], [f"{FETCHERS}::test_flaky"])
+    assert (found.fixed, found.flaky) == ([f"{FETCHERS}::test_needs_the_fix"], [f"{FETCHERS}::test_flaky"])
     assert found.counts == {"passed": 2, "failed": 1, "skipped": 1}
 
 

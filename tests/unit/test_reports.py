@@ -17,8 +17,8 @@ def test_each_report_has_a_true_verdict() -> None:
     assert numbers == sorted(set(numbers), reverse=True)
     for number, release, verdict, showed in LINES:
         kind, _, names = verdict.partition(": ")
-        assert kind in ("mended", "said", "open", "not ours", "not reproduced"), verdict
+        assert kind in ("fixed", "warned", "open", "not ours", "not reproduced"), verdict
         assert release in known_releases() and showed, number
-        for name in names.split(", ") if kind in ("mended", "said") else ():
+        for name in names.split(", ") if kind in ("fixed", "warned") else ():
             (patch,) = catalogue.find(name)
-            assert int(number) in patch.numbers and patch.warns is (kind == "said"), (number, name)
+            assert int(number) in patch.numbers and patch.warns is (kind == "warned"), (number, name)

@@ -80,7 +80,7 @@ def test_world_writable_file_is_refused(runs, below, mode, named, command):
     place = os.path.realpath(runs / named)
     assert f"others can write to {place!r}: `{command} {place}` ends that" in why and "shared=True" in why
     (runs / below).chmod(mode & ~0o022)
-    assert content_of(runs / "sub" / "a.ckpt") == b"content", "the command that was named has mended it"
+    assert content_of(runs / "sub" / "a.ckpt") == b"content", "the command that was named has repaired it"
 
 
 def test_sticky_parent_directory_is_accepted(runs):

@@ -50,11 +50,11 @@ def assert_follows(release: tuple[str, str], case: str, bug: str = BUG, **enviro
     assert not stock.ok and bug in stock.output, stock
     reference = variant(release, f"{case}_without_hooks", shim=False)
     assert reference.ok, reference
-    mended = variant(release, case, shim=True, **environment)
-    assert mended.ok, mended
-    assert losses(mended) == losses(reference)
-    assert len(losses(mended)[0]) >= 3 and losses(mended)[0] != losses(mended)[1]
-    assert [rank["pinned"]["hooks"] for rank in mended.observations] == HOOKS
+    patched = variant(release, case, shim=True, **environment)
+    assert patched.ok, patched
+    assert losses(patched) == losses(reference)
+    assert len(losses(patched)[0]) >= 3 and losses(patched)[0] != losses(patched)[1]
+    assert [rank["pinned"]["hooks"] for rank in patched.observations] == HOOKS
 
 
 def losses(result: Result) -> list[Any]:
@@ -81,16 +81,16 @@ def test_fsdp() -> None:
 def test_fabric_on_two_devices() -> None:
     stock = variant(NEWEST, "fabric", shim=False)
     assert [BUG in rank.get("error", "") for rank in stock.observations] == [False, True], stock
-    reference, mended = variant(NEWEST, "fabric_without_hooks", shim=False), variant(NEWEST, "fabric", shim=True)
-    assert losses(mended) == losses(reference)
-    assert [rank["pinned"]["hooks"] for rank in mended.observations] == HOOKS
+    reference, patched = variant(NEWEST, "fabric_without_hooks", shim=False), variant(NEWEST, "fabric", shim=True)
+    assert losses(patched) == losses(reference)
+    assert [rank["pinned"]["hooks"] for rank in patched.observations] == HOOKS
 
 
 def test_model_on_several_devices_is_moved_to_each_rank() -> None:
     stock = variant(NEWEST, "spread", shim=False)
     assert not stock.ok and BUG in stock.output, stock
-    mended = variant(NEWEST, "spread", shim=True)
-    assert mended.ok and losses(mended) == losses(variant(NEWEST, "ddp_without_hooks", shim=False)), mended
+    patched = variant(NEWEST, "spread", shim=True)
+    assert patched.ok and losses(patched) == losses(variant(NEWEST, "ddp_without_hooks", shim=False)), patched
 
 
 def test_offloaded_model_raises_as_on_stock() -> None:

@@ -40,7 +40,7 @@ def test_each_rank_trains_like_a_model_without_hooks(release, case, stage):
     stock = variant(release, case, False, stage)
     assert not stock.ok and BUG in stock.output, stock
     reference = variant(release, f"{case}_without_hooks", False, stage)
-    mended = variant(release, case, True, stage)
-    assert reference.ok and mended.ok, (reference, mended)
-    assert mended.observations == reference.observations
-    assert [len(rank["losses"]) for rank in mended.observations] == [4, 4]
+    patched = variant(release, case, True, stage)
+    assert reference.ok and patched.ok, (reference, patched)
+    assert patched.observations == reference.observations
+    assert [len(rank["losses"]) for rank in patched.observations] == [4, 4]

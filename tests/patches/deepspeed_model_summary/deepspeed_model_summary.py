@@ -17,7 +17,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
             self.alone = scenario.torch.nn.Parameter(scenario.torch.ones(8))
 
 
-class Mended(summaries.DeepSpeedSummary):
+class Fixed(summaries.DeepSpeedSummary):
     flop_counts = {"layer": {"mm": 7}}
 
 
@@ -30,7 +30,7 @@ def as_of_deepspeed(model):
 
 
 if __name__ == "__main__":
-    summary = (Mended if CASE == "own" else summaries.DeepSpeedSummary)(as_of_deepspeed(Model()))
+    summary = (Fixed if CASE == "own" else summaries.DeepSpeedSummary)(as_of_deepspeed(Model()))
     with scenario.observing_errors():
         lines = [[cell.strip() for cell in line.split("|")] for line in str(summary).splitlines() if "|" in line]
     header, *rows = lines

@@ -19,5 +19,5 @@ test_no_warning_in_other_cases = PROGRAM.unchanged(
 
 
 def test_no_warning_if_the_opt_in_patch_saves():
-    mended = PROGRAM.shim(toggle="default,manual-optimization-time-interval").facts
-    assert mended["warnings"] == [] and mended["steps"] == [1, 2, 3, 4]
+    patched = PROGRAM.shim(toggle="default,manual-optimization-time-interval").facts
+    assert patched["warnings"] == [] and patched["steps"] == [1, 2, 3, 4]
