@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         _output.write(
             _output.paragraph(
                 "No watched job was found on this node. A job is watched if it was started with "
-                "LIGHTNING_PATCHES_HANG_TIMEOUT. Run this command on the node of rank zero, as the user of the job."
+                "LIGHTNING_PATCHES_HANG_TIMEOUT. Run this command on the node of rank zero, in the account of the job."
             )
         )
     return status

@@ -90,7 +90,7 @@ def locked(distribution: str, version: str) -> str:
     text = (pkgutil.get_data(__package__, "releases.lock") or b"").decode("ascii")
     found = re.search(rf"^{re.escape(f'{distribution}=={version}')} (\S+)$", text, re.MULTILINE)
     if found is None or version.startswith(("1.5.", "1.6.", "1.7.")):
-        raise LookupError(f"{distribution} {version} is no release since 1.8 that this lightning-patches knows")
+        raise LookupError(f"{distribution} {version} is not a release since 1.8 that this lightning-patches knows")
     if found[1] == "forbidden":
         raise LookupError(f"{distribution} {version} was compromised: use any other release")
     return found[1].partition("sha256:")[2]
@@ -104,7 +104,7 @@ def release_of(official: Path) -> tuple[str, str]:
     """
     found = re.fullmatch(r"(lightning|pytorch_lightning)-([^-+]+)-py3-none-any\.whl", official.name)
     if found is None:
-        raise LookupError(f"{official.name} is no wheel of {' or '.join(DISTRIBUTIONS)} as PyPI has it")
+        raise LookupError(f"{official.name} is not a wheel of {' or '.join(DISTRIBUTIONS)} as PyPI has it")
     return found[1].replace("_", "-"), found[2]
 
 

@@ -85,7 +85,7 @@ def unknown(key: str) -> str:
     key = cut(printable(key))
     close = difflib.get_close_matches(key.lower().lstrip("#"), known(), n=3, cutoff=0.6)
     hint = f"Did you mean {' or '.join(close)}?" if close else "`lightning-patches list` shows all patches."
-    return f"{key!r} is no patch, and no known issue or pull request. {hint}"
+    return f"{key!r} is not the name of a patch, and not the number of a known issue or pull request. {hint}"
 
 
 def in_words(one: Entry) -> dict[str, Any]:

@@ -160,8 +160,8 @@ UNPATCHED = (
         affected=(">=1.5.4,<=1.5.10", ">=1.6.0,<=1.6.5", ">=1.7.0,<1.8.4"),
         upstream=Upstream(fixed_in="1.8.4"),
         impact=Impact(
-            "What the wheel says of its requirements (torch>=1.9.*) is no version specifier, for which pip takes the "
-            "release for invalid, even as a local file. pip<24.1 installs it.",
+            "A requirement in the wheel's metadata, torch>=1.9.*, is not a valid version specifier. pip 24.1 and later "
+            "refuse the release, even as a local file. pip<24.1 installs it.",
             (
                 "pytorch-lightning since it has invalid metadata",
                 "Requested pytorch-lightning==... has invalid metadata",
@@ -204,8 +204,8 @@ UNCOUNTED = (
             ("`self.log(...)` was called, but `dict` values cannot be logged", "nested dictionaries cannot be logged"),
             frames=("lightning/pytorch/core/module.py",),
         ),
-        do='Use self.log_dict({f"{name}/{key}": value for key, value in metrics.items()}), which logs each under a '
-        "name of its own; for several lines in one plot use the logger itself, such as "
+        do='Use self.log_dict({f"{name}/{key}": value for key, value in metrics.items()}), which logs each under '
+        "another name; for several lines in one plot use the logger itself, such as "
         "self.logger.experiment.add_scalars of TensorBoard",
     ),
     Unpatched(
@@ -245,7 +245,7 @@ UNCOUNTED = (
     ),
     Unpatched(
         name="plain-state-dict",
-        title="The file holds weights alone, and is no checkpoint of Lightning",
+        title="The file contains only weights; it is not a checkpoint of Lightning",
         group="environment",
         upstream=Upstream(),
         impact=Impact(
@@ -254,8 +254,8 @@ UNCOUNTED = (
             ("KeyError: 'pytorch-lightning_version'",),
             error="KeyError: 'pytorch-lightning_version'",
         ),
-        do="Load it with `model.load_state_dict(torch.load(path, map_location='cpu'))`; where the weights are under a "
-        "key of their own, as `['state_dict']`, take them out first",
+        do="Load it with `model.load_state_dict(torch.load(path, map_location='cpu'))`; if the weights are under a "
+        "key, such as 'state_dict', pass its value",
     ),
     Unpatched(
         name="torch-without-libuv",
@@ -337,12 +337,12 @@ UNCOUNTED = (
             ),
             error="RuntimeError: Early stopping conditioned on metric `...` which is not available.",
         ),
-        do="Log it under that very name, `self.log('val_loss', ...)` in validation_step, and have a validation before "
-        "it is asked for (val_dataloaders, limit_val_batches, check_val_every_n_epoch)",
+        do="Log it under that very name, `self.log('val_loss', ...)` in validation_step, and run a validation before "
+        "the callback reads it (val_dataloaders, limit_val_batches, check_val_every_n_epoch)",
     ),
     Unpatched(
         name="weights-only-load",
-        title="torch 2.6 and later load plain values from a checkpoint, and no objects, unless they are told to",
+        title="torch 2.6 and later load only plain values from a checkpoint, unless weights_only=False is passed",
         group="environment",
         upstream=Upstream(),
         impact=Impact(
@@ -448,7 +448,7 @@ UNCOUNTED = (
             frames=("/pytorch/cli.py",),
         ),
         do='For jobs that are requeued: `LightningCLI(..., save_config_kwargs={"overwrite": True})`. If it is another '
-        "run: give it a directory of its own (`--trainer.default_root_dir`, or the logger's version)",
+        "run, give it another directory (`--trainer.default_root_dir`, or the logger's version)",
     ),
     Unpatched(
         name="ranks-of-a-zipapp",

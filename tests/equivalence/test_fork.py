@@ -115,11 +115,11 @@ def test_selection_has_its_own_version(tmp_path):
     ("arguments", "message"),
     [
         (["2.6.3"], "was compromised: use any other release"),
-        (["1.7.7"], "is no release since 1.8 that this lightning-patches knows"),
+        (["1.7.7"], "is not a release since 1.8 that this lightning-patches knows"),
         (["2.4.0", "--only", "logged-metrics-device"], "2.4.0 does not have the bug of logged-metrics-device"),
         (["2.2.5", "--only", "no-such-patch"], "there is no patch, issue or pull request"),
         (["2.2.5", "--only", ""], "there is no patch, issue or pull request"),
-        (["2.2.5.whl"], "2.2.5.whl is no wheel of lightning or pytorch-lightning as PyPI has it"),
+        (["2.2.5.whl"], "2.2.5.whl is not a wheel of lightning or pytorch-lightning as PyPI has it"),
         (["missing/lightning-2.2.5-py3-none-any.whl"], "No such file"),
     ],
 )

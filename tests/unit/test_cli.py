@@ -454,7 +454,10 @@ class TestShow:
         assert "Did you mean logged-metrics-device" in done.stderr
         number = call("show", "19818000", env=environment())
         assert number.returncode == 2
-        assert "'19818000' is no patch, and no known issue or pull request" in number.stderr
+        assert (
+            "'19818000' is not the name of a patch, and not the number of a known issue or pull request"
+            in number.stderr
+        )
 
     def test_show_json_has_the_record_and_its_diffs(self):
         (record,) = json.loads(call("show", "19813", "--json", env=environment()).stdout)["patches"]

@@ -315,13 +315,13 @@ def test_checkpoint_advice_names_its_directory(
         assert cli.main(["diagnose", str(log), "--json", "--requirement", f"lightning=={release}"]) == 0
         closing = json.loads(capsys.readouterr().out)["closing"]
         assert call in closing
-        assert not (with_patches and "that mends it if the run itself wrote the checkpoint" in closing)
+        assert not (with_patches and "this fixes it if the run itself wrote the checkpoint" in closing)
     lines = text.splitlines(keepends=True)
     at = next(index for index, line in enumerate(lines) if "UnpicklingError" in line)
     log.write_text("".join([*lines[:at], OUR_FRAME, *lines[at:]]))
     cli.main(["diagnose", str(log), "--json", "--requirement", f"lightning=={release}"])
     closing = json.loads(capsys.readouterr().out)["closing"]
-    assert call in closing and "mends it" not in closing
+    assert call in closing and "this fixes it" not in closing
 
 
 def test_patched_program_is_not_told_to_enable_patches(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -580,7 +580,7 @@ def test_words_for_a_hang_are_answered_with_the_watch(
 ) -> None:
     cli.main(["diagnose", words])
     shown = capsys.readouterr().out
-    assert ("\nDo: If several ranks stand still: `LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-pa" in shown) is is_hang
+    assert ("\nDo: If several ranks hang: `LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-pa" in shown) is is_hang
     assert ("`lightning-patches doctor`, run where it starts" in shown) is is_hang
     cli.main(["diagnose", words, "--json"])
     assert json.loads(capsys.readouterr().out)["closing"].startswith("If several ranks stand still:") is is_hang
@@ -597,7 +597,7 @@ def test_words_for_a_hang_find_hangs_alone(capsys: pytest.CaptureFixture[str]) -
 def test_description_gets_no_request_for_a_traceback(capsys: pytest.CaptureFixture[str], words: str) -> None:
     assert cli.main(["diagnose", words]) == 1
     shown = capsys.readouterr().out
-    assert shown.startswith(("I know no bug that is described like that.\nDo: ", "A program that stands still.\nDo: "))
+    assert shown.startswith(("I know no bug that is described like that.\nDo: ", "A program that hangs.\nDo: "))
     assert "2>&1" not in shown
 
 
@@ -806,11 +806,11 @@ def test_log_that_ends_at_the_rendezvous_is_a_start_up_hang(
     assert "GLOBAL_RANK: 0" in start["text"]
     log = Path(start["file"]).read_bytes().decode().split("\n")
     assert start["text"] == log[start["line"] - 1].strip()
-    assert closing.startswith("If it stood still there: `LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches")
+    assert closing.startswith("If it hung there: `LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches")
     assert cli.main(["diagnose", str(tmp_path / "0.log")]) == 1
     if start["file"].endswith("0.log") and len(logs) == 1:
         shown = capsys.readouterr().out
-        assert shown.startswith("Perhaps the program stands still at its start.") and closing in shown
+        assert shown.startswith("The program may hang at its start.") and closing in shown
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def needed(name: str, lines: Sequence[Line], line: int, is_patched: bool) -> str
         if name == "own-checkpoint-load" and is_patched and _UNPROVEN not in text:
             return ""  # the run has not written the file
         variable = "LIGHTNING_PATCHES_HANG_SECRET=... (the same 16 characters or more) for all ranks, or "
-        trust = f"`{_trust(near, min(line, MOST_LINES))}` below {AT_TOP}, if nobody else can write to that directory"
+        trust = f"`{_trust(near, min(line, MOST_LINES))}` below {AT_TOP}, if only you can write to that directory"
         return (variable if _UNPROVEN in text else "") + trust
     if name == "fabric-mark-forward-method":
         method = _METHOD.search(lines[line].text)

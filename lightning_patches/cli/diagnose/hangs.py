@@ -36,7 +36,7 @@ _DO = {
     "it has started.",
     _report.WORKS: "That rank is only slow. Let the others wait longer, or share the work out.",
     _report.ELSEWHERE: "Ranks are in different collectives: look for a branch that not all of them take.",
-    _ALONE: "Look at the process of rank 0 and at its node: nothing of it can be reached from where this was said.",
+    _ALONE: "Look at the process of rank 0 and at its node: the rank that reported this could not reach it.",
 }
 """Advice for each kind, the most serious kind first."""
 _PLACE_AT_END = "the program's end"

@@ -99,9 +99,9 @@ def write(one: Answer) -> Text:
 
 def _about_a_hang(one: Answer, text: Text) -> tuple[str, str]:
     """Return the verdict and the advice for a user who describes a hang."""
-    verdict = f"{text.verdict} If several ranks stand still, the hang watch tells."
-    do = f"If several ranks stand still: {_hang_watch(one.logs)}"
-    return verdict if one.main is not None else "A program that stands still.", do
+    verdict = f"{text.verdict} If several ranks hang, the hang watch shows where."
+    do = f"If several ranks hang: {_hang_watch(one.logs)}"
+    return verdict if one.main is not None else "A program that hangs.", do
 
 
 def _about_subject(one: Answer) -> Text:
@@ -147,8 +147,8 @@ def _about_start(one: Answer, begun: StalledStart) -> Text:
             "Trainer(devices=N); or a single task, without srun."
         )
         return Text(stalled(begun), do, why)
-    do = f"If it stood still there: {_hang_watch(one.logs)}"
-    return Text(f"Perhaps the program stands still at its start. {stalled(begun)}", do, why)
+    do = f"If it hung there: {_hang_watch(one.logs)}"
+    return Text(f"The program may hang at its start. {stalled(begun)}", do, why)
 
 
 def stalled(begun: StalledStart) -> str:
@@ -198,7 +198,7 @@ def _about_error(error: Raised, beginning: str, later: Optional[Raised] = None) 
         line = f"Look at {path}, line {own.number}, the last of your own lines in it."
         do = line if own.number else f"Look at {path}."
     elif error.frames:
-        do = "Look at the line of your program that begins it; none of its own lines is in this excerpt."
+        do = "Look at the line of your program that begins it; this excerpt has no line of your program."
     else:
         do = "If you have the whole traceback (the `File ...` lines), pass all of it."
     return Text(f"{beginning}{words}.", do, more=[_DOCTOR])
@@ -420,14 +420,15 @@ def advice(match: Match) -> str:
     if match.ground == "words":
         return f"`lightning-patches show {record.name}` tells whether that is it, and what helps"
     if record.warns:
-        return f"{_how('1', begun)}, which says when this happens, and mends nothing{leave}"
+        return f"{_how('1', begun)}, which warns when this happens, but does not fix it{leave}"
     if not record.default and "pending" not in kinds and not match.is_patched:
         return f"{_how(f'default,{record.name}', begun)}{leave}"
     if "disabled" in kinds and record.default:
         return f"Select the patch again, which LIGHTNING_PATCHES leaves out{leave}"
     if match.needed and record.name == "own-checkpoint-load" and not match.is_patched:
         run = _how("1", begun)
-        return f"{run}; that mends it if the run itself wrote the checkpoint. For any other put {match.needed}{leave}"
+        own = "this fixes it if the run itself wrote the checkpoint"
+        return f"{run}; {own}. For other checkpoints, put {match.needed}{leave}"
     if match.needed:
         return f"Put {match.needed}{leave}"
     if match.is_patched:

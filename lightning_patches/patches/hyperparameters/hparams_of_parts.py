@@ -62,5 +62,5 @@ PATCH = Patch(
     ),
     note="Equivalent to a part that is made outside of the whole's __init__, in the names of the part's arguments. "
     "Other arguments of the whole are still in the part's hparams, as on stock. Who could rely on the old behavior: "
-    "no one who passes the part a value of its own.",
+    "no one who passes another value to the part.",
 )

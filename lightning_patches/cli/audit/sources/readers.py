@@ -49,8 +49,8 @@ def read_yaml(source: Source) -> Iterator[Item]:
         yield from read_workflow(data, source)
     else:
         raise UsageError(
-            f"{source.path} has no list of dependencies, as an environment of conda has, and no packages or jobs: it "
-            "is no lock file and no workflow either."
+            f"{source.path} is not an environment of conda, a lock file or a workflow: it has no dependencies, no "
+            "packages and no jobs."
         )
 
 
