@@ -158,14 +158,13 @@ def checkout(monkeypatch, tmp_path):
     monkeypatch.setattr(prove._environment, "enter", lambda: None)
     monkeypatch.setattr(prove, "commit_of_tree", lambda: ("abc", True))
     (tmp_path / "upstream").mkdir()
-    (tmp_path / "tests" / "compiled").mkdir(parents=True)
+    (tmp_path / "tests" / "differential").mkdir(parents=True)
     (tmp_path / "tests" / "conftest.py").write_text("def pytest_addoption(parser): parser.addoption('--until')\n")
     return prove
 
 
 def test_proof_page_includes_differential_findings(monkeypatch, checkout, tmp_path):
     package = tmp_path / "tests" / "differential"
-    package.mkdir()
     for path in (package.parent / "__init__.py", package / "__init__.py"):
         path.touch()
     (package / "__main__.py").write_text(
@@ -181,7 +180,7 @@ def test_proof_page_includes_differential_findings(monkeypatch, checkout, tmp_pa
 
 
 def test_failed_test_is_repeated_alone(checkout, tmp_path):
-    (tmp_path / "tests" / "compiled" / "test_some.py").write_text(
+    (tmp_path / "tests" / "differential" / "test_compiled.py").write_text(
         "from pathlib import Path\n"
         "def test_right(): pass\n"
         "def test_invalid_arguments_are_refused(): assert 1 == 2\n"
@@ -198,7 +197,7 @@ def test_failed_test_is_repeated_alone(checkout, tmp_path):
 
 
 def test_crashed_second_run_keeps_the_failure(checkout, tmp_path):
-    (tmp_path / "tests" / "compiled" / "test_some.py").write_text(
+    (tmp_path / "tests" / "differential" / "test_compiled.py").write_text(
         "import os, signal\n"
         "from pathlib import Path\n"
         "def test_right(): pass\n"
@@ -213,7 +212,7 @@ def test_crashed_second_run_keeps_the_failure(checkout, tmp_path):
 
 
 def test_crashed_run_counts_as_failed(checkout, tmp_path):
-    test = tmp_path / "tests" / "compiled" / "test_some.py"
+    test = tmp_path / "tests" / "differential" / "test_compiled.py"
     test.write_text("import os\ndef test_killed(): os._exit(3)\n")
     assert any("crashed" in line for line in proven(checkout, "compiled").wrong)
     test.write_text("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\n")

@@ -12,7 +12,7 @@ from lightning_patches.known import figures
 from tests.support.variants import ROOT
 
 ROWS = re.findall(
-    r"^\| (2\.\S+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", (ROOT / "README.md").read_text(), re.MULTILINE
+    r"^\| ([12]\.\S+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", (ROOT / "README.md").read_text(), re.MULTILINE
 )
 
 

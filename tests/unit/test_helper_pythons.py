@@ -95,8 +95,11 @@ def test_helper_python_ignores_modules_of_the_working_directory(checkout: Path, 
             "ERROR: Exception:\nTraceback (most recent call last):\nUnicodeDecodeError: byte 0xe9\n",
             "UnicodeDecodeError",
         ),
-        ("WARNING: a\nERROR: No matching distribution\nERROR: b\n", "ERROR: No matching distribution. Where"),
-        ("", ". Where"),
+        (
+            "WARNING: a\nERROR: No matching distribution\nERROR: b\n",
+            "ERROR: No matching distribution. Run `pip download",
+        ),
+        ("", ". Run `pip download"),
     ],
 )
 def test_fork_shows_the_line_of_pip_that_says_why(

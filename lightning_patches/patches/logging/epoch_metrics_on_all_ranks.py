@@ -34,6 +34,7 @@ PATCH = Patch(
         ),
     ),
     upstream=Upstream(issues=(19604, 21264)),
+    witnesses=("pytorch.loops.fit_loop:_FitLoop.on_advance_end",),
     impact=Impact(
         "A job of several ranks hangs at the end of an epoch, or gets wrong metrics, if on_train_epoch_end calls a "
         "collective, such as metric.compute(), and the epoch's metrics are logged with sync_dist=True: rank zero "

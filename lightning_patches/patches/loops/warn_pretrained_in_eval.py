@@ -44,6 +44,7 @@ PATCH = Patch(
             "transformers model stays in eval mode in fit",
         ),
     ),
+    after=("epoch-start-on-resume", "warn-epoch-start-on-resume"),
     note="This patch fixes nothing: it warns once. Equivalent to the same program, since some keep parts in "
     "evaluation mode on purpose. 2.5.5 and later warn of every module in evaluation mode; this patch only of those "
     "with parameters that require a gradient.",
