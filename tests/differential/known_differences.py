@@ -20,6 +20,7 @@ RESUMED = (
 
 BEGINS: dict[str, str] = {
     **dict.fromkeys(RESUMED, rf"{NUMBERS}|call |file "),
+    "reload-on-resume": rf"{NUMBERS}|call |file |warning PossibleUserWarning The number of training batches",
     "accumulation-across-validation": r"state gradients ",
     "accumulation-without-batch-idx": r"call \w+\.on_before_backward|state |saw ",
     "batch-size-finder-val-loader": r"call |saw validation_step|message ",

@@ -13,7 +13,8 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
     def on_train_batch_end(self: Any, trainer: Any, *args: Any, **kwargs: Any) -> None:
         before = self._latest_update_step
         original(self, trainer, *args, **kwargs)
-        if self._latest_update_step != before and is_early(self, trainer.current_epoch, namespace):
+        epoch = trainer.fit_loop.epoch_progress.current.completed  # a Trainer may have its own `current_epoch`
+        if self._latest_update_step != before and is_early(self, epoch, namespace):
             notices.warn_once(
                 "ema-from-epoch",
                 f"EMAWeightAveraging(update_starting_at_epoch={self.update_starting_at_epoch}) averages from the "

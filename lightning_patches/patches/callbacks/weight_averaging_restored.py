@@ -24,9 +24,10 @@ def _on_load_checkpoint(original: Callable[..., None], namespace: str) -> Callab
         original(self, trainer, pl_module, checkpoint)
         if self._average_model is None or _TRAINED not in checkpoint or not _is_stock(self, namespace):
             return
-        if trainer.testing or trainer.predicting:  # a validation swaps the weights itself
+        stage = trainer.state.stage
+        if stage in ("test", "predict"):  # a validation swaps the weights itself
             self._copy_average_to_current(pl_module)
-        elif trainer.training:
+        elif stage == "train":
             vars(self)[_UNSTARTED] = True
 
     return on_load_checkpoint
@@ -52,7 +53,7 @@ def _on_fit_end(original: None, namespace: str) -> Callable[..., None]:
 def _restore_model(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def restore_model(self: Any) -> None:
         checkpoint = self._loaded_checkpoint
-        if not (self.trainer.training and "averaging_state" in checkpoint and _TRAINED in checkpoint):
+        if not (self.trainer.state.stage == "train" and "averaging_state" in checkpoint and _TRAINED in checkpoint):
             original(self)
             return
         kept = dict(checkpoint[_AVERAGE]), dict(checkpoint[_TRAINED])  # values that are replaced must stay alive

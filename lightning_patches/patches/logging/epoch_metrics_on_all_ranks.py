@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
@@ -11,15 +12,24 @@ def _epoch_end_reached(original: Callable[..., None], namespace: str) -> Callabl
     def epoch_end_reached(self: Any) -> None:
         original(self)
         trainer = self.trainer
-        if trainer.training and trainer.world_size > 1 and _has_lightnings(trainer.progress_bar_callback):
+        # Properties of the Trainer and the strategy may be the user's: read none of them.
+        if trainer.state.stage == "train" and _has_ranks() and _has_lightnings(trainer.callbacks, namespace):
             self.metrics  # noqa: B018  reduces them and keeps the results, which the bar of rank zero then takes
 
     return epoch_end_reached
 
 
-def _has_lightnings(bar: Any) -> bool:
-    """True for a progress bar that asks for all metrics at an epoch's end, on rank zero only."""
-    return bar is not None and type(bar).__module__.partition(".")[0] in ("lightning", "pytorch_lightning")
+def _has_ranks() -> bool:
+    import torch.distributed as dist
+
+    return bool(dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1)
+
+
+def _has_lightnings(callbacks: Any, namespace: str) -> bool:
+    """True if the progress bar asks for all metrics at an epoch's end, on rank zero only."""
+    base = upstream_module(namespace, "pytorch.callbacks").ProgressBar
+    bar = next((type(callback) for callback in callbacks if isinstance(callback, base)), None)
+    return bar is not None and bar.__module__.partition(".")[0] in ("lightning", "pytorch_lightning")
 
 
 PATCH = Patch(

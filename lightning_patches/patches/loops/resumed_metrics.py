@@ -19,7 +19,8 @@ _ENDING = "_is_ending_resumed_epoch"
 
 def _monitored(trainer: Any) -> set[str]:
     """The names of the metrics that schedulers and callbacks monitor."""
-    monitors = [config.monitor for config in trainer.lr_scheduler_configs if config.reduce_on_plateau]
+    strategy = trainer._accelerator_connector.strategy  # a Trainer may have its own `strategy`
+    monitors = [config.monitor for config in strategy.lr_scheduler_configs if config.reduce_on_plateau]
     monitors += [getattr(callback, "monitor", None) for callback in trainer.callbacks]
     return {monitor for monitor in monitors if isinstance(monitor, str)}
 
