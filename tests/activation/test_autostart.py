@@ -125,14 +125,14 @@ def test_autostart_line_is_readable() -> None:
     ("toggle", "armed"),
     [(None, False), ("", False), ("1", True), ("crash", True), ("off", False), ("0", False), ("None", False)],
 )
-def test_armed_by_the_variable_only(autostarted: Environment, toggle: Any, armed: bool) -> None:
+def test_autostart_patches_only_if_the_variable_is_set(autostarted: Environment, toggle: Any, armed: bool) -> None:
     found = look(autostarted, **({} if toggle is None else {"LIGHTNING_PATCHES": toggle}))
     assert found["armed"] is armed
     if not toggle:
         assert not found["loaded"]
 
 
-def test_explicit_import_in_an_environment_where_autostart_sleeps(autostarted: Environment, tmp_path: Path) -> None:
+def test_explicit_import_patches_when_the_autostart_variable_is_unset(autostarted: Environment, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import lightning_patches\nfrom lightning_patches.activation import startup\nprint(startup.is_settled())\n"
@@ -140,7 +140,7 @@ def test_explicit_import_in_an_environment_where_autostart_sleeps(autostarted: E
     assert autostarted.run("python", str(program)) == (0, "True\n")
 
 
-def test_uninstalled_package_leaves_a_silent_line(fresh_environment: Environment) -> None:
+def test_autostart_line_prints_nothing_when_the_package_was_removed(fresh_environment: Environment) -> None:
     command(fresh_environment, "enable")
     (fresh_environment.site / "0_checkout.pth").unlink()
     assert line_of(fresh_environment).exists()
@@ -159,7 +159,9 @@ def test_enable_removes_the_line_if_it_has_no_effect(fresh_environment: Environm
 
 
 class TestRefusals:
-    def test_system_python(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_managed_python_is_refused_and_conda_is_accepted(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         site = autostart.Site(tmp_path, sys.version_info[:2])
         monkeypatch.setattr(sys, "prefix", str(tmp_path))
         monkeypatch.setattr(sys, "base_prefix", str(tmp_path))
@@ -177,7 +179,9 @@ class TestRefusals:
         assert "is the system's Python" in autostart.why_refused(site)
 
     @pytest.mark.parametrize("place", ["builds-v0/.tmpsfD5Qp", "archive-v0/47dFAaP2VBOWCO4E"])
-    def test_temporary_environment_of_uv(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    def test_temporary_environment_of_uv_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+    ) -> None:
         """`uv run --with` makes the one, `uvx` the other. uv marks its cache, and each environment, by a file."""
         prefix = tmp_path / place
         prefix.mkdir(parents=True)
@@ -194,7 +198,7 @@ class TestRefusals:
         assert "has no directory" in autostart.why_refused(autostart.Site(tmp_path / "none", (3, 11)))
 
     @pytest.mark.skipif(not os.path.exists("/usr/bin/python3"), reason="there is no system Python")
-    def test_system_python_of_this_machine(self, tmp_path: Path) -> None:
+    def test_enable_refuses_the_system_python_of_this_machine(self, tmp_path: Path) -> None:
         code = "import sysconfig, sys; print(sysconfig.get_path('stdlib'), sys.prefix)"
         shown = subprocess.run(["/usr/bin/python3", "-c", code], capture_output=True, text=True, check=True).stdout
         stdlib, prefix = shown.split()

@@ -12,13 +12,13 @@ from tests.support.ports import free_port
 pytestmark = pytest.mark.distributed
 
 
-def test_ddp_subprocess_launcher(world: World) -> None:
+def test_ranks_of_the_ddp_subprocess_launcher_are_patched(world: World) -> None:
     told = world.launch(TRAIN, "ddp")
     check(told, {"ddp-0", "ddp-1"})
     assert told["ddp-1"]["parent"] == told["ddp-0"]["pid"]
 
 
-def test_ddp_fork_spawn_and_forkserver(world: World) -> None:
+def test_ranks_of_ddp_fork_spawn_and_forkserver_are_patched(world: World) -> None:
     told = world.launch(TRAIN, "ddp_fork", "ddp_spawn", "ddp_forkserver")
     check(told, {f"{what}-{rank}" for what in ("ddp_fork", "ddp_spawn", "ddp_forkserver") for rank in (0, 1)})
     assert len({seen["pid"] for seen in told.values()}) == 6
@@ -28,7 +28,7 @@ def test_ddp_fork_spawn_and_forkserver(world: World) -> None:
     }
 
 
-def test_torchrun(world: World) -> None:
+def test_ranks_of_torchrun_are_patched(world: World) -> None:
     told = world.launch("torchrun", "--standalone", "--nproc_per_node", "2", TRAIN, "ddp")
     check(told, {"ddp-0", "ddp-1"})
     assert told["ddp-0"]["parent"] == told["ddp-1"]["parent"]  # the agent
@@ -46,20 +46,20 @@ def test_fabric_run_prints_the_start_line_once(fresh_environment: Environment, t
     assert output.count("lightning_patches: lightning 2.3.3: ") == 1, output
 
 
-def test_slurm(world: World) -> None:
+def test_ranks_of_a_simulated_srun_are_patched(world: World) -> None:
     python = world.environment.python
     port = str(free_port())
     told = world.launch(str(PROGRAMS / "srun"), python, TRAIN, "ddp", MASTER_PORT=port)
     check(told, {"ddp-0", "ddp-1"})
 
 
-def test_data_loader_workers(world: World) -> None:
+def test_data_loader_workers_are_patched(world: World) -> None:
     told = world.launch(TRAIN, "loaders")
     check(told, {f"loader_{method}-0" for method in ("fork", "spawn", "forkserver")})
     assert len({seen["pid"] for seen in told.values()}) == 3
 
 
-def test_notebook(world: World) -> None:
+def test_ranks_of_a_notebook_are_patched(world: World) -> None:
     told = world.launch(str(PROGRAMS / "notebook.py"))
     check(told, {"ddp_notebook-0", "ddp_notebook-1"})
 

@@ -101,7 +101,7 @@ def commands_of(page: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["README.md", "upstream/README.zh.md"])
-def test_commands_of_the_front_page(page: str, wheels: Path, bare: Environment, tmp_path: Path) -> None:
+def test_commands_of_the_readme_print_what_it_says(page: str, wheels: Path, bare: Environment, tmp_path: Path) -> None:
     """They are typed in the order of the page, the installation first. scripts/demo and scripts/test install torch."""
     write_script(bare, "pip", "pip._internal.cli.main:main")
     (tmp_path / "train.py").write_text(LOOK)
@@ -122,7 +122,7 @@ def test_commands_of_the_front_page(page: str, wheels: Path, bare: Environment, 
 
 
 @pytest.mark.slow
-def test_slurm_job_without_a_network(wheels: Path, bare: Environment, tmp_path: Path) -> None:
+def test_slurm_job_of_the_manual_is_patched_without_a_network(wheels: Path, bare: Environment, tmp_path: Path) -> None:
     (tmp_path / "wheels").symlink_to(wheels / "wheels")
     (tmp_path / "train.py").write_text(TRAIN)
     (tmp_path / "bin").mkdir()
@@ -143,7 +143,7 @@ def test_slurm_job_without_a_network(wheels: Path, bare: Environment, tmp_path: 
 
 
 @pytest.mark.slow
-def test_dockerfile(wheels: Path, bare: Environment, tmp_path: Path) -> None:
+def test_dockerfile_of_the_manual_patches_its_program(wheels: Path, bare: Environment, tmp_path: Path) -> None:
     """Runs the lines of the Dockerfile in an environment instead of an image."""
     for name in ("pip", "pip3"):
         write_script(bare, name, "pip._internal.cli.main:main")
@@ -172,7 +172,7 @@ def test_dockerfile(wheels: Path, bare: Environment, tmp_path: Path) -> None:
     assert told(tmp_path) == {"told-0": []}
 
 
-def test_notebook(tmp_path: Path) -> None:
+def test_notebook_cell_of_the_manual_shows_applied_patches(tmp_path: Path) -> None:
     """Runs the cell in an interactive Python, and draws its last value."""
     lines = CELL.strip().splitlines()
     program = f"exec({chr(10).join(lines[:-1])!r})\nvalue = eval({lines[-1]!r})\n"

@@ -60,14 +60,14 @@ def test_disabled_autostart_imports_nothing(autostarted: Environment, environmen
 
 
 @pytest.mark.parametrize("option", ["-S", "-I", "-E", "-s", "-O"])
-def test_options_of_python(launch: Any, way: str, option: str) -> None:
+def test_program_runs_under_options_of_python(launch: Any, way: str, option: str) -> None:
     """-S starts without site, -I and -E without the environment: the program runs, armed where it may be."""
     status, output = launch("python", option, PLAIN)
     assert status == 0, output
     assert look(output)["armed"] is look(output)["loaded"] is (option not in ("-S", "-I", "-E"))
 
 
-def test_broken_toggle_of_a_program_without_lightning(autostarted: Environment) -> None:
+def test_broken_toggle_prints_one_line_in_a_program_without_lightning(autostarted: Environment) -> None:
     status, output = autostarted.run("python", PLAIN, LIGHTNING_PATCHES="no-such-thing")
     assert (status, len(output.splitlines())) == (0, 1)
 
@@ -80,7 +80,7 @@ def stand_in(tmp_path: Path) -> str:
     return str(tmp_path / "path")
 
 
-def test_broken_toggle_of_a_program_with_lightning(autostarted: Environment, stand_in: str) -> None:
+def test_broken_toggle_prints_one_line_and_patches_nothing(autostarted: Environment, stand_in: str) -> None:
     code = "import lightning; print('ran')"
     status, output = autostarted.run("python", "-c", code, PYTHONPATH=stand_in, LIGHTNING_PATCHES="nonsense")
     said, ran = output.splitlines()
@@ -89,13 +89,13 @@ def test_broken_toggle_of_a_program_with_lightning(autostarted: Environment, sta
     assert said.endswith("Nothing is patched.")
 
 
-def test_lightning_that_is_not_installed(launch: Any) -> None:
+def test_missing_lightning_raises_the_usual_import_error(launch: Any) -> None:
     status, output = launch("python", "-c", "try:\n    import lightning\nexcept ImportError as e:\n    print(e.name)")
     assert (status, output) == (0, "lightning\n")
 
 
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "2>&- >&-", "<&- 2>&-"])
-def test_stderr_that_cannot_be_written(autostarted: Environment, stand_in: str, redirection: str) -> None:
+def test_unwritable_stderr_keeps_the_exit_status(autostarted: Environment, stand_in: str, redirection: str) -> None:
     """A message is due, for the toggle is broken; it is lost, and that is all."""
     code = "import sys, lightning; sys.exit(23)"
     line = f"exec python -c '{code}' {redirection}"
@@ -106,7 +106,7 @@ def test_stderr_that_cannot_be_written(autostarted: Environment, stand_in: str, 
 @pytest.mark.parametrize("way", ["import", "import afterwards", "run", "autostart"])
 @pytest.mark.parametrize("toggle", ["1", "default,-19813"])
 @pytest.mark.parametrize("why", ["No module named 'wrapt'", "wrapt is broken here"])
-def test_dependency_that_is_missing_or_broken(
+def test_missing_or_broken_dependency_prints_one_line_and_patches_nothing(
     way: str, toggle: str, why: str, autostarted: Environment, environment: Environment, stand_in: str
 ) -> None:
     name = "'wrapt'" if why.startswith("No") else None
@@ -124,7 +124,7 @@ def test_dependency_that_is_missing_or_broken(
     assert output.startswith(f"lightning_patches: nothing is patched ({why}); `{where.python} -m pip install ")
 
 
-def test_dependency_that_is_missing_is_an_error_under_strict(environment: Environment, stand_in: str) -> None:
+def test_missing_dependency_is_an_error_under_strict(environment: Environment, stand_in: str) -> None:
     (Path(stand_in) / "wrapt.py").write_text("raise ImportError('No module', name='wrapt')\n")
     code = "import lightning_patches, lightning"
     status, output = environment.run("python", "-c", code, PYTHONPATH=stand_in, LIGHTNING_PATCHES="1,strict")
@@ -151,7 +151,9 @@ class TestHalfRemovedInstall:
         return copy
 
     @pytest.mark.parametrize("removed", ["activation", "__init__.py", "errors.py", "patches", "", "*.py"])
-    def test_program_runs(self, fresh_environment: Environment, copy: Path, stand_in: str, removed: str) -> None:
+    def test_program_runs_when_parts_of_the_package_are_removed(
+        self, fresh_environment: Environment, copy: Path, stand_in: str, removed: str
+    ) -> None:
         for cache in copy.rglob("__pycache__"):
             shutil.rmtree(cache)
         for path in copy.glob(removed) if removed else [copy]:
@@ -160,7 +162,9 @@ class TestHalfRemovedInstall:
         status, output = fresh_environment.run("python", "-c", code, PYTHONPATH=stand_in, LIGHTNING_PATCHES="1")
         assert (status, output.splitlines()[-1]) == (0, "ran")
 
-    def test_below_run(self, fresh_environment: Environment, copy: Path) -> None:
+    def test_child_process_starts_when_the_package_is_removed_during_run(
+        self, fresh_environment: Environment, copy: Path
+    ) -> None:
         """If the package is removed during a job that `run` started, later processes of the job still start."""
         code = (
             "import shutil, subprocess, sys; "
@@ -172,7 +176,9 @@ class TestHalfRemovedInstall:
             "123\n",
         )
 
-    def test_package_without_its_modules_below_run(self, fresh_environment: Environment, copy: Path) -> None:
+    def test_child_process_starts_when_the_package_is_damaged_during_run(
+        self, fresh_environment: Environment, copy: Path
+    ) -> None:
         code = (
             "import pathlib, shutil, subprocess, sys; "
             f"copy = pathlib.Path({str(copy)!r}); "
@@ -191,7 +197,7 @@ class TestHalfRemovedInstall:
         assert ran == "123"
 
 
-def test_archive_as_a_program(launch: Any, tmp_path: Path) -> None:
+def test_zip_archive_runs_and_is_armed(launch: Any, tmp_path: Path) -> None:
     path = tmp_path / "program.pyz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.write(PLAIN, "__main__.py")
@@ -199,7 +205,7 @@ def test_archive_as_a_program(launch: Any, tmp_path: Path) -> None:
     assert (status, look(output)["armed"]) == (0, True)
 
 
-def test_package_in_an_archive(tmp_path: Path) -> None:
+def test_package_in_a_zip_archive_works_by_import_but_not_by_run(tmp_path: Path) -> None:
     """Shipped inside of a zipapp it works by import; `run` has no directory to offer, and says so."""
     path = tmp_path / "bundle.pyz"
     with zipfile.ZipFile(path, "w") as archive:

@@ -39,7 +39,7 @@ def execute(*command, timeout=300):
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_command_line(python, command):
+def test_commands_print_the_same_on_every_python(python, command):
     done = execute(python, "-m", "lightning_patches", *command)
     assert "Traceback" not in done.stderr, done.stderr
     assert done.stdout.strip(), done
@@ -48,7 +48,7 @@ def test_command_line(python, command):
         assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout)
 
 
-def test_fork_is_the_same_bytes(python, tmp_path):
+def test_fork_has_the_same_bytes_on_every_python(python, tmp_path):
     official = _releases.wheel("lightning", "2.2.5")
     done = execute(python, "-m", "lightning_patches", "fork", official, "--output", tmp_path)
     assert done.returncode == 0, done
@@ -57,7 +57,7 @@ def test_fork_is_the_same_bytes(python, tmp_path):
     assert built.read_bytes() == here.read_bytes()
 
 
-def test_activation_and_patching(python):
+def test_quick_unit_tests_pass_on_every_python(python):
     if python == pythons.with_packages("{}.{}".format(*sys.version_info)).python:
         pytest.skip("tests/unit runs them in this Python")
     files = [f"tests/unit/test_{name}.py" for name in UNIT]
@@ -66,7 +66,7 @@ def test_activation_and_patching(python):
 
 
 @pytest.mark.parametrize("minor", pythons.MINORS)
-def test_training(minor):
+def test_patch_fixes_the_training_on_every_python(minor):
     """On a stock release and with the shim: the bug is there, and it is gone."""
     found = pythons.with_torch(minor)
     if found.python is None:

@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 
-def test_ray_train(world: World) -> None:
+def test_workers_of_ray_train_are_patched(world: World) -> None:
     told = world.launch(str(PROGRAMS / "ray_train.py"), timeout=500, RAY_USAGE_STATS_ENABLED="0")
     told = {name: seen for name, seen in told.items() if name.startswith("ray-")}
     check(told, {"ray-0", "ray-1"})

@@ -135,7 +135,7 @@ def test_command_of_this_environment_is_found_without_it_on_path(environment: En
         ("1", "none", "none", False),
     ],
 )
-def test_toggle(
+def test_run_passes_the_toggle_of_the_option_or_else_of_the_environment(
     environment: Environment, set_to: Optional[str], option: Optional[str], expected: str, armed: bool
 ) -> None:
     more = {} if set_to is None else {"LIGHTNING_PATCHES": set_to}
@@ -145,7 +145,7 @@ def test_toggle(
     assert found["armed"] is armed
 
 
-def test_import_in_a_child_without_the_variable(environment: Environment) -> None:
+def test_import_patches_a_child_that_lost_the_variable(environment: Environment) -> None:
     """The child has our sitecustomize but not the variable, so the import in its script decides."""
     child = "import sys, lightning_patches; print(any(type(f).__name__ == '_Finder' for f in sys.meta_path))"
     run_it = f"subprocess.call([sys.executable, '-c', {child!r}])"
@@ -176,7 +176,7 @@ def test_wrong_use_ends_with_status_2(
     assert "Traceback" not in output
 
 
-def test_help(environment: Environment) -> None:
+def test_help_prints_the_usage(environment: Environment) -> None:
     status, output = launch(environment, "--help")
     assert status == 0
     assert "usage: lightning-patches run [--patches SPEC]" in output
@@ -256,7 +256,7 @@ def test_other_python_is_not_patched_and_named(
     assert output.endswith("ran\n")
 
 
-def test_package_outside_of_every_path(tmp_path: Path) -> None:
+def test_package_outside_of_sys_path_brings_none_of_its_neighbors(tmp_path: Path) -> None:
     """Run from a directory: the package gets into the program, and nothing that lies beside it does."""
     shutil.copytree(ROOT / "lightning_patches", tmp_path / "aside" / "lightning_patches")
     (tmp_path / "aside" / "json.py").write_text("raise SystemExit('a file beside the package was imported')\n")
@@ -285,10 +285,10 @@ class TestWhyUnsafe:
             place.chmod(0o755)
         return directory
 
-    def test_shipped_directory_is_safe(self) -> None:
+    def test_shipped_directory_is_accepted(self) -> None:
         assert run_command.why_unsafe(run_command.LAUNCHER) == ""
 
-    def test_private_directory(self, launcher: Path) -> None:
+    def test_private_directory_is_accepted(self, launcher: Path) -> None:
         assert run_command.why_unsafe(launcher) == ""
 
     @pytest.mark.parametrize("levels", [0, 1, 2])
@@ -331,16 +331,18 @@ class TestWhyUnsafe:
         launcher.chmod(0o775)
         assert run_command.why_unsafe(launcher) == ""
 
-    def test_half_removed(self, launcher: Path) -> None:
+    def test_launcher_without_sitecustomize_is_refused(self, launcher: Path) -> None:
         (launcher / "sitecustomize.py").unlink()
         assert "half-removed" in run_command.why_unsafe(launcher)
 
-    def test_name_that_pythonpath_cannot_express(self, launcher: Path) -> None:
+    def test_directory_with_a_colon_in_its_name_is_refused(self, launcher: Path) -> None:
         odd = launcher.parents[1] / "a:b"
         launcher.parent.rename(odd)
         assert "PYTHONPATH does not allow" in run_command.why_unsafe(odd / "launcher")
 
-    def test_run_refuses_and_names_the_remedy(self, launcher: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_run_refuses_an_unsafe_launcher_and_says_what_to_do(
+        self, launcher: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         launcher.chmod(0o777)
         monkeypatch.setattr(run_command, "LAUNCHER", launcher)
         from lightning_patches import cli

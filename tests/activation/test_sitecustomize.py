@@ -151,14 +151,14 @@ def test_foreign_python_still_gets_its_own_sitecustomize(
     assert not found["loaded"]
 
 
-def test_sitecustomize_stays_without_another_one(environment: Environment) -> None:
+def test_our_sitecustomize_is_loaded_if_there_is_no_other(environment: Environment) -> None:
     if has_one_in_its_library(environment):
         pytest.skip("this Python brings a sitecustomize of its own")
     status, output = launch(environment, PLAIN)
     assert json.loads(output)["sitecustomize"].endswith("launcher/sitecustomize.py")
 
 
-def test_run_below_autostart_and_import_is_one_activation(autostarted: Environment, tmp_path: Path) -> None:
+def test_run_autostart_and_import_together_activate_once(autostarted: Environment, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import sys, lightning_patches\nprint(sum(type(finder).__name__ == '_Finder' for finder in sys.meta_path))\n"

@@ -25,18 +25,20 @@ def cluster() -> Iterator[dict[str, str]]:
         yield variables
 
 
-def test_srun(world: World, cluster: dict[str, str]) -> None:
+def test_ranks_of_srun_are_patched(world: World, cluster: dict[str, str]) -> None:
     told = world.launch(*SRUN, world.environment.python, TRAIN, "ddp", **cluster)
     check(told, {"ddp-0", "ddp-1"})
     assert told["ddp-0"]["parent"] == told["ddp-1"]["parent"]  # slurmstepd
 
 
-def test_run_as_the_command_of_srun(environment: Environment, cluster: dict[str, str], tmp_path: Path) -> None:
+def test_ranks_of_srun_are_patched_when_each_starts_with_run(
+    environment: Environment, cluster: dict[str, str], tmp_path: Path
+) -> None:
     world = World("none", environment, tmp_path)
     told = world.launch(*SRUN, environment.command("lightning-patches"), "run", TRAIN, "ddp", **cluster)
     check(told, {"ddp-0", "ddp-1"})
 
 
-def test_exit_status(environment: Environment, cluster: dict[str, str]) -> None:
+def test_run_returns_the_exit_status_of_srun(environment: Environment, cluster: dict[str, str]) -> None:
     command = (environment.command("lightning-patches"), "run", "--", "srun", "--ntasks=1", environment.python)
     assert environment.run(*command, "-c", "raise SystemExit(7)", **cluster)[0] == 7

@@ -19,7 +19,7 @@ def nodes() -> Iterator[tuple[Node, Node]]:
         yield pair
 
 
-def test_two_nodes(world: World, nodes: tuple[Node, Node], tmp_path: Path) -> None:
+def test_ranks_on_two_nodes_are_patched(world: World, nodes: tuple[Node, Node], tmp_path: Path) -> None:
     processes = []
     for rank, node in enumerate(nodes):
         torchrun = ["torchrun", "--nnodes", "2", "--nproc_per_node", "1", "--node_rank", str(rank)]

@@ -191,7 +191,7 @@ class TestWithoutLightning:
             monkeypatch.delenv(name, raising=False)
 
     @pytest.mark.parametrize("value", [None, "", " ", "0", "off", "False", "none", "no"])
-    def test_nothing_is_printed_without_a_request(
+    def test_notice_is_absent_when_patches_are_not_requested(
         self, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.delenv("LIGHTNING_PATCHES", raising=False)
@@ -201,7 +201,9 @@ class TestWithoutLightning:
         assert capsys.readouterr().err == ""
 
     @pytest.mark.parametrize("variable", _lightning_patches._RANK_VARIABLES)
-    def test_rank(self, variable: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_unpatched_rank_names_its_number_once(
+        self, variable: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")
         monkeypatch.setenv(variable, "5")
         assert _lightning_patches.callbacks() == _lightning_patches.callbacks() == []
@@ -209,7 +211,7 @@ class TestWithoutLightning:
         assert error.count("\n") == 1
         assert "[rank 5]" in error
 
-    def test_below_run_in_a_foreign_python(
+    def test_notice_names_a_python_that_run_cannot_patch(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")
@@ -217,7 +219,7 @@ class TestWithoutLightning:
         _lightning_patches.callbacks()
         assert "this Python belongs to another" in capsys.readouterr().err
 
-    def test_below_run_when_another_tool_hides_its_sitecustomize(
+    def test_notice_names_another_sitecustomize_that_hides_ours(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")

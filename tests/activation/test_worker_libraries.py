@@ -147,7 +147,7 @@ class TestPythonPath:
         for name in hooks.WORKER_LIBRARIES:
             monkeypatch.delitem(sys.modules, name, raising=False)
 
-    def test_path_is_unchanged_without_a_worker_library(self, environment: Environment, tmp_path: Path) -> None:
+    def test_pythonpath_is_unchanged_without_a_worker_library(self, environment: Environment, tmp_path: Path) -> None:
         code = "import os, lightning_patches, json, csv; print(os.environ.get('PYTHONPATH'))"
         assert environment.run("python", "-c", code, cwd=tmp_path) == (0, "None\n")
         assert environment.run("python", "-c", code, cwd=tmp_path, PYTHONPATH=":a") == (0, ":a\n")
@@ -182,7 +182,7 @@ class TestPythonPath:
         assert startup.PARENT not in os.environ
 
 
-def test_names_are_the_same_in_the_launcher() -> None:
+def test_launcher_has_the_same_worker_libraries_and_variables() -> None:
     source = Path(LAUNCHER, "sitecustomize.py").read_text()
     names = ", ".join(f'"{name}"' for name in hooks.WORKER_LIBRARIES)
     assert f'\n_PARENT = "{startup.PARENT}"\n_WORKER_LIBRARIES = ({names})\n' in source

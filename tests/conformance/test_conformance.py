@@ -71,7 +71,7 @@ def told(failures: list[dict[str, str]], where: str) -> str:
 
 
 @pytest.mark.parametrize(("distribution", "release", "patch"), [on_one_worker(*chosen) for chosen in CHOSEN])
-def test_patch(distribution: str, release: str, patch: str) -> None:
+def test_patched_functions_conform_to_their_originals(distribution: str, release: str, patch: str) -> None:
     found = conformance(distribution, release)
     failures = [one for one in found["failures"] if one["patch"] == patch]
     assert not failures, told(failures, f"{distribution} {release}")
@@ -79,7 +79,7 @@ def test_patch(distribution: str, release: str, patch: str) -> None:
 
 
 @pytest.mark.parametrize(("distribution", "release"), [on_one_worker(*chosen) for chosen in GROUPS])
-def test_release(distribution: str, release: str) -> None:
+def test_all_patches_of_a_release_can_be_undone_and_activated_twice(distribution: str, release: str) -> None:
     """All patches of a release together: undo, and activation twice."""
     failures = [one for one in conformance(distribution, release)["failures"] if not one["patch"]]
     assert not failures, told(failures, f"{distribution} {release}")

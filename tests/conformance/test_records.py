@@ -203,7 +203,7 @@ print(json.dumps(imported))
 
 
 @each_patch
-def test_builders_build_without_lightning_or_torch(patch: Patch) -> None:
+def test_builders_import_neither_lightning_nor_torch(patch: Patch) -> None:
     """Builders run inside the user's import, so their imports would come too early."""
     unwanted = {"torch", "numpy", "wrapt", "packaging", *distributions.ROOT_PACKAGES}
     assert not unwanted & set(imported_by_builders()[patch.name])
@@ -276,7 +276,7 @@ def test_targets_exist_in_every_affected_release(
             assert exists != target.adds, f"{distribution} {release}: {target.location}"
 
 
-def test_no_two_patches_share_an_addition() -> None:
+def test_attribute_is_added_by_one_patch_only() -> None:
     """Two patches that bring the same attribute would each take the other's away."""
     brought = Counter(target.location for patch in PATCHES for target in patch.targets if target.adds)
     assert [location for location, count in brought.items() if count > 1] == []
@@ -349,7 +349,7 @@ def test_patches_with_a_shared_target_declare_their_order() -> None:
     assert undeclared == []
 
 
-def test_around_names_patches_that_are_put_around_this_one() -> None:
+def test_around_names_only_patches_that_are_applied_later() -> None:
     order = [patch.name for patch in all_patches()]
     for patch in all_patches():
         for other in patch.around:

@@ -99,7 +99,7 @@ CASES = {
     ("patch", "version", "case"),
     [(patch, version, case) for patch, of in CASES.items() for version, cases in of.items() for case in cases],
 )
-def test_ends_as_on_stock(patch, version, case):
+def test_broken_ranks_end_as_on_stock(patch, version, case):
     assert_ends_as_on_stock(version, case)
 
 

@@ -121,7 +121,7 @@ def test_sharded_parameters_are_not_compared() -> None:
 
 
 @pytest.mark.parametrize("variant", [Variant("pytorch-lightning", "2.0.9"), Variant("lightning", "2.6.6")], ids=str)
-def test_trainer(variant: Variant) -> None:
+def test_ranks_of_a_trainer_that_differ_are_reported_with_the_step(variant: Variant) -> None:
     for rank, of_rank in enumerate(observed("trainer", variant)):
         assert of_rank["False"] == {"steps": 6, "differences": [], "warnings": []}
         strayed = of_rank["True"]

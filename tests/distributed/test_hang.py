@@ -35,7 +35,7 @@ def actions(*items: str) -> list:
 
 @distributed
 @pytest.mark.parametrize("place", ["before", "after"])
-def test_two_nodes(place: str) -> None:
+def test_missing_rank_on_another_node_is_reported(place: str) -> None:
     """The user's secret works before torch's store exists; afterwards the store transports one."""
     with two_nodes() as nodes:
         ranks = actions(f"arrives {place} last watched", f"sleeps {place}")
@@ -49,7 +49,7 @@ def test_two_nodes(place: str) -> None:
 
 
 @distributed
-def test_before_the_process_group_exists() -> None:
+def test_missing_ranks_are_reported_before_the_process_group_exists() -> None:
     ended = run_ranks(
         "hang_ranks", actions("arrives before watched", "sleeps before", "raises before"), watched("3:abort")
     )
@@ -81,7 +81,7 @@ def test_killed_rank_is_reported_if_rank_zero_fails_because_of_it() -> None:
 
 
 @distributed
-def test_after_the_process_group_exists() -> None:
+def test_missing_ranks_are_reported_after_the_process_group_exists() -> None:
     ranks = actions("arrives after last watched", "stops after", "sleeps after", "holds_the_gil after")
     ended = run_ranks("hang_ranks", ranks, watched("3:abort"))
     report = ended.outputs[0]
@@ -153,7 +153,7 @@ def test_nothing_is_printed_without_the_variable() -> None:
     ("version", "strategy", "accelerator"),
     [("2.2.5", "ddp", "cpu"), ("2.6.6", "ddp_spawn", "cpu"), ("2.6.6", "ddp", "gpu")],
 )
-def test_trainer(version: str, strategy: str, accelerator: str, tmp_path: Path) -> None:
+def test_hang_of_a_trainer_is_reported(version: str, strategy: str, accelerator: str, tmp_path: Path) -> None:
     """A report while the second rank still imports Lightning ends nothing."""
     variant = environment_of(
         Variant("lightning", version), simulated_cuda=accelerator == "gpu"
@@ -215,7 +215,7 @@ def test_invalid_value_is_reported(text: str) -> None:
         ("", None),
     ],
 )
-def test_values(text: str, expected: object) -> None:
+def test_timeout_value_is_parsed(text: str, expected: object) -> None:
     assert _settings.parse(text) == expected
 
 
@@ -262,7 +262,9 @@ def test_nothing_is_imported_when_the_variable_is_unset() -> None:
         ({"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_PORT": "29500"}, None),
     ],
 )
-def test_identity(variables: dict[str, str], expected: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rank_and_world_size_are_read_from_the_launcher(
+    variables: dict[str, str], expected: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from lightning_patches.ranks.hang import _identity
 
     for name in list(os.environ):
@@ -288,7 +290,7 @@ def test_identity(variables: dict[str, str], expected: object, monkeypatch: pyte
         ),
     ],
 )
-def test_whether_all_ranks_are_on_one_node(
+def test_one_node_and_its_address_are_read_from_the_launcher(
     variables: dict[str, str], one_node: bool, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With srun on several nodes, only Lightning sets MASTER_ADDR."""
@@ -314,7 +316,7 @@ def test_whether_all_ranks_are_on_one_node(
         ("", ""),
     ],
 )
-def test_slurms_first_node(names: str, first: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_node_of_a_slurm_list_is_parsed(names: str, first: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from lightning_patches.ranks.hang import _identity
 
     monkeypatch.delenv("SLURM_STEP_NODELIST", raising=False)
@@ -391,7 +393,7 @@ def test_outside_text_is_printed_without_control_characters() -> None:
         assert "\nlightning_patches" not in text
 
 
-def test_sample_is_cheap() -> None:
+def test_stack_sample_takes_at_most_two_milliseconds() -> None:
     """At usual timeouts a sample is taken every five seconds: 2 ms are 0.04 % of the time."""
     from lightning_patches.ranks.hang import _stacks
 
@@ -416,7 +418,7 @@ def test_sample_is_cheap() -> None:
     assert sorted(times)[25] < 0.002
 
 
-def test_nvml(tmp_path: Path) -> None:
+def test_gpu_usage_is_read_from_nvml(tmp_path: Path) -> None:
     """Uses a stand-in for NVIDIA's library, which most test machines lack."""
     source = tmp_path / "nvml.c"
     source.write_text(
@@ -444,7 +446,7 @@ def test_nvml(tmp_path: Path) -> None:
     assert lines == ["GPU 0 NVIDIA H100, 100 % busy, 1.0 of 80.0 GiB in use", "GPU 1 is lost: NVML error 15"]
 
 
-def test_flight_recorder_of_nccl(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_last_collective_is_read_from_the_nccl_recorder(monkeypatch: pytest.MonkeyPatch) -> None:
     """Uses a stand-in for torch's NCCL recorder. The tests above use the real one for gloo."""
     done = {"profiling_name": "nccl:broadcast", "collective_seq_id": 1, "state": "completed", "retired": True}
     begun = {"profiling_name": "nccl:all_reduce", "collective_seq_id": 2, "state": "started", "retired": False}

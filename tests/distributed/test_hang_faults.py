@@ -252,7 +252,7 @@ def test_report_goes_to_stdout_if_stderr_is_closed() -> None:
 
 
 @pytest.mark.parametrize("address", ["::1", "127.0.0.1", "localhost"])
-def test_addresses_of_this_node(address: str) -> None:
+def test_hang_is_reported_for_each_address_of_this_node(address: str) -> None:
     ended = run("3:abort", "arrives before watched", "sleeps before", MASTER_ADDR=address)
     assert ended.statuses == [124, 124] and "rank 1 has not moved" in verdict(ended), ended
 
@@ -329,7 +329,7 @@ def test_invisible_rank_on_another_node_is_not_ended(place: str) -> None:
     assert ended.statuses == [0, 0] and "never began" not in ended.outputs[0], ended
 
 
-def test_nodes_without_ipv4() -> None:
+def test_hang_is_reported_on_nodes_without_ipv4() -> None:
     with two_nodes(version=6) as nodes:
         ended = run_ranks(
             "hang_ranks",
@@ -349,7 +349,7 @@ def test_stack_signal_interrupts_no_system_call() -> None:
     assert "slept for 25 s" in ended.outputs[1], ended
 
 
-def test_show_and_files(tmp_path: Path) -> None:
+def test_hang_show_lists_a_running_job_and_the_report_has_files(tmp_path: Path) -> None:
     """``hang show`` works before a report, and the report has files."""
     shown: list[dict[str, Any]] = []
 

@@ -691,7 +691,7 @@ def test_ports_can_not_be_computed_without_the_secret() -> None:
     assert ports == _secret.ports(SECRET, identity) != _secret.ports(b"another secret..", identity)
 
 
-def test_a_taken_port_has_an_alternative() -> None:
+def test_second_port_is_used_when_the_first_is_taken() -> None:
     first, second = free_port(), free_port()
     one, other = (_wire.listen([first, second], everywhere=True) for _ in range(2))
     assert one is not None and other is not None

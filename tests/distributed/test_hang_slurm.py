@@ -18,7 +18,7 @@ SRUN = ("srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--overcommit"
 
 
 @pytest.mark.parametrize("what", ["works", "sleeps"])
-def test_trainer_on_two_nodes(what: str, tmp_path: Path) -> None:
+def test_only_a_trainer_that_hangs_is_ended_on_two_slurm_nodes(what: str, tmp_path: Path) -> None:
     with two_nodes() as nodes, slurm.cluster(nodes) as cluster:
         timeout = "20:abort" if what == "sleeps" else "4:abort"
         variables = {

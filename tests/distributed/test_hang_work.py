@@ -33,7 +33,7 @@ def test_unknown_activity_ends_no_rank():
 
 @pytest.mark.distributed
 @pytest.mark.parametrize("case", ["file_lock", "heartbeat", "queue_timeout", "keep_alive"])
-def test_waking_up_does_not_count_as_work(case):
+def test_process_that_only_wakes_up_does_not_count_as_working(case):
     """Keep-alive messages of another tool do not count, either."""
     ended = outcome(case)
     assert ended.statuses == ENDED, ended

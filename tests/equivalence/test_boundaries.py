@@ -56,7 +56,7 @@ def test_default_set_fixes_the_bug(boundary):
         ([2, 2], [2, 10], False, ["shim is not right", "fork is not right"]),
     ],
 )
-def test_variants_disagree_unless_stock_shows_the_bug_and_the_patched_runs_are_right(stock, cured, right, wrong):
+def test_proof_fails_unless_stock_shows_the_bug_and_patched_runs_are_right(stock, cured, right, wrong):
     (proof,) = boundaries.of("fit-resets-should-stop")
     boundary = Boundary(replace(proof, right=lambda result: right), "lightning", "2.5.0.post0", "affected")
 

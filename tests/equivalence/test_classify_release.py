@@ -54,7 +54,7 @@ def test_checkout_is_classified_by_its_code(tmp_path):
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("lost", [False, True])
-def test_patch_is_tried_on_unknown_code(tmp_path, lost):
+def test_classification_tries_the_patch_on_changed_code(tmp_path, lost):
     """If the function has changed but the bug remains, the script reports if the patch still works."""
     _releases.unpack(_releases.wheel("lightning", NEW), tmp_path)
     file = tmp_path / "lightning" / "pytorch" / "loops" / "fit_loop.py"

@@ -83,7 +83,7 @@ def added_by(fork):
         return paths - set(official.namelist())
 
 
-def test_same_bytes_every_time(tmp_path):
+def test_two_builds_of_a_fork_have_the_same_bytes(tmp_path):
     written = []
     for name, zone, seed in (("one", "UTC", "1"), ("two", "Pacific/Auckland", "2")):
         environment = {**environment_of(Variant("lightning", "2.2.5")), "TZ": zone, "PYTHONHASHSEED": seed}
@@ -123,7 +123,7 @@ def test_selection_has_its_own_version(tmp_path):
         (["missing/lightning-2.2.5-py3-none-any.whl"], "No such file"),
     ],
 )
-def test_refusals_give_the_reason(tmp_path, arguments, message):
+def test_refused_fork_names_the_reason(tmp_path, arguments, message):
     environment = environment_of(Variant("lightning", "2.2.5"))
     status, output = execute([*BUILD, *arguments, "--output", str(tmp_path)], environment, 60)
     assert status == 2, output

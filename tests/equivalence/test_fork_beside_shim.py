@@ -42,7 +42,7 @@ def find(monkeypatch):
 
 @pytest.mark.parametrize("everything", [False, True], ids=["default", "all"])
 @pytest.mark.parametrize("version", _releases.versions())
-def test_only_known_patches_do_not_fit_a_fork(find, version, everything):
+def test_only_listed_patches_are_skipped_in_a_fork(find, version, everything):
     names = None if everything else _fork.default_set()
     distribution = _releases.DISTRIBUTIONS[_releases.versions().index(version) % 2]
     namespace = find(distribution, version, names)
@@ -140,7 +140,7 @@ def pairs():
 @pytest.mark.equivalence
 @pytest.mark.distributed
 @pytest.mark.parametrize(("patch", "other"), list(pairs()))
-def test_patch_and_carried_fix_both_work_when_it_is_put_around_the_fork(find, patch, other):
+def test_patch_around_a_carried_fix_keeps_both_fixes(find, patch, other):
     """The same programs do the same as where the shim has both."""
     theirs = _diffs.record(other)
     both = [v for v in _releases.versions() if all(v in gate.affected_releases(one) for one in (patch, theirs))]
@@ -170,7 +170,7 @@ def test_patch_and_carried_fix_both_work_when_it_is_put_around_the_fork(find, pa
     assert overlapping, "there is no release in which both change the same function"
 
 
-def test_bug_of_a_patch_that_does_not_fit_is_not_mended_in_audit(find):
+def test_audit_counts_the_bug_of_a_patch_that_a_fork_skips(find):
     find("lightning", "2.6.6", _fork.default_set())
     (audited,) = [one for one in audit_installed(ALL) if one.distribution == "lightning"]
     (bug,) = [bug for bug in audited.bugs if bug.record.name == "checkpoint-written-once"]

@@ -74,29 +74,29 @@ def check(version, case, *names):
 
 
 @pytest.mark.parametrize("version", ["1.5.10", "1.6.5", "1.7.7", "1.8.0"])
-def test_fit_with_scheduler_callbacks_and_logger(version):
+def test_fit_with_scheduler_callbacks_and_logger_equals_1_9(version):
     check(version, "fit", *FIT)
 
 
 @pytest.mark.parametrize("version", ["1.7.7", "1.5.10", "1.6.5", "1.8.6"])
-def test_fit_without_a_scheduler(version):
+def test_fit_without_a_scheduler_equals_1_9(version):
     check(version, "fit plain", *FIT)
 
 
 @pytest.mark.parametrize("case", ["ddp", "ddp_spawn"])
 @pytest.mark.parametrize("version", ["1.6.5", "1.5.10", "1.7.7", "1.8.0"])
-def test_two_ranks(version, case):
+def test_fit_on_two_ranks_equals_1_9(version, case):
     check(version, case, "metrics", "weight", "files", "best")
 
 
 @pytest.mark.parametrize("case", ["cli scheduler", "cli path", "cli"])
 @pytest.mark.parametrize("version", ["1.8.6", "1.6.5", "1.7.7"])
-def test_command_line(version, case):
+def test_command_line_program_equals_1_9(version, case):
     check(version, case, "first", "lr", "second", "epochs")
 
 
 @pytest.mark.parametrize("version", ["1.6.5", "1.5.10", "1.7.7", "1.8.6", "1.9.5"])
-def test_objects_in_a_checkpoint(version):
+def test_checkpoint_with_objects_loads_as_in_1_9(version):
     check(version, "objects", "tested", "resumed", "widths")
 
 
@@ -125,7 +125,7 @@ def test_diagnose_names_the_patch(version, case, name, capsys, tmp_path):
     assert names[0] == name
 
 
-def test_failures_are_distinguished():
+def test_helper_distinguishes_failures():
     for letter, words in FAILURES.items():
         result = Result(2 if letter == "E" else 1, f"Traceback\n{words} x\n")
         assert saw(result, None) == letter

@@ -76,7 +76,7 @@ def shown_files():
 
 @pytest.mark.equivalence
 @pytest.mark.timeout(900)
-def test_steps_of_the_guide_add_a_patch(clone):
+def test_guide_for_adding_a_patch_works_step_by_step(clone):
     """The example is taken out of the clone, and put in again by the document's steps."""
     shown, commands = shown_files()
     assert [path.partition("/")[0] for path in shown] == ["tests", "lightning_patches", "upstream", "tests"]

@@ -112,14 +112,14 @@ def test_changes_are_relative_to_main(tmp_path, monkeypatch):
     assert selection.changed_paths() == ["first", "third", "fourth"]
 
 
-def test_rest_covers_all_tests_over_time():
+def test_rest_begins_with_other_tests_every_day():
     items = list(range(50))
     starts = [selection.rotated(items, turn)[:8] for turn in range(7)]
     assert sorted({number for start in starts for number in start}) == items
     assert all(sorted(selection.rotated(items, turn)) == items for turn in range(7))
 
 
-def test_soon_and_rest_cover_everything(pytester: pytest.Pytester) -> None:
+def test_every_test_is_selected_by_soon_or_rest(pytester: pytest.Pytester) -> None:
     pytester.makeconftest((ROOT / "tests" / "conftest.py").read_text().replace("Path(__file__)", f'Path("{ROOT}/x/y")'))
     pytester.makepyfile("import pytest\n@pytest.mark.parametrize('n', range(4))\ndef test_some(n): pass")
     options = ("-p", "no:cacheprovider")

@@ -45,7 +45,7 @@ def failed(error):
         (failed(BUG), failed("no kernel"), failed("another"), stacks.NOT_CURED),
     ],
 )
-def test_case_is_described(monkeypatch, stock, shim, reference, state):
+def test_state_follows_from_the_three_results(monkeypatch, stock, shim, reference, state):
     def run_case(proof, variant, toggle=None, case=None, variables=()):
         result = shim if variant.shim else reference if case == "eager" else stock
         assert result is not None, "nobody has to know what is right"

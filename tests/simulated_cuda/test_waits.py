@@ -21,7 +21,7 @@ def waits(version, case, shim=False):
 
 @pytest.mark.parametrize("shim", [False, True], ids=["stock", "shim"])
 @pytest.mark.parametrize("version", ["2.0.9", "2.1.0", "2.6.6"])
-def test_on_one_device(version, shim):
+def test_patched_step_on_one_device_causes_fewer_waits(version, shim):
     """Below 2.1.0 a logged tensor of the CPU is moved; a number becomes a tensor on the GPU on every release."""
     (found,) = waits(version, "alone", shim)
     shown, cpu = found.pop("shown"), found.pop("tensor of the CPU")
@@ -34,7 +34,7 @@ def test_on_one_device(version, shim):
 
 @pytest.mark.distributed
 @pytest.mark.parametrize("version", ["2.5.1", "2.5.2", "2.6.6"])
-def test_on_two_devices(version):
+def test_step_on_two_devices_waits_as_on_stock(version):
     """From 2.5.2 on, each step broadcasts a flag and reads it, which is left alone: it ends ranks that part."""
     stock, shim = waits(version, "ranks"), waits(version, "ranks", shim=True)
     each_step = {} if version == "2.5.1" else {"made": STEPS, "broadcast": STEPS, "read": STEPS}

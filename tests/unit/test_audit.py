@@ -329,7 +329,7 @@ ENTRIES = {
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-def test_line_is_that_of_the_entry(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> None:
+def test_reported_line_names_the_release(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(textwrap.dedent(ENTRIES[name]))
@@ -673,7 +673,9 @@ def test_unreadable_file_of_a_directory_is_reported(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize("form", ["text", "github", "markdown", "sarif"])
-def test_ignore_list_makes_a_baseline(capsys: pytest.CaptureFixture[str], tmp_path: Path, form: str) -> None:
+def test_suggested_ignore_option_silences_all_findings(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, form: str
+) -> None:
     path = tmp_path / "requirements.txt"
     path.write_text("lightning==2.2.5\n")
     assert cli.main(["audit", str(path), "--format", form]) == 1
@@ -884,7 +886,7 @@ def test_environment_has_no_bug_that_its_packages_exclude(tmp_path: Path) -> Non
     assert any("excluded by the other packages of this environment" in note for note in one["notes"])
 
 
-def test_metadata_exclude_nothing_when_they_are_not_utf_8(tmp_path: Path) -> None:
+def test_metadata_that_are_not_utf_8_exclude_no_bug(tmp_path: Path) -> None:
     for name in ("torch", "rich", "setuptools"):
         metadata = tmp_path / f"{name}-1.0.dist-info" / "METADATA"
         metadata.parent.mkdir()

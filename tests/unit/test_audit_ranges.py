@@ -44,7 +44,7 @@ def test_table_has_every_known_release(distribution: str) -> None:
 
 @pytest.mark.parametrize("distribution", _releases.DISTRIBUTIONS)
 @pytest.mark.parametrize("version", ["2.2.5", "2.3.3", "2.6.6"])
-def test_table_has_the_bounds_of_the_wheels(distribution: str, version: str) -> None:
+def test_table_has_the_requirements_of_each_wheel(distribution: str, version: str) -> None:
     bounds = _bounds.read(_releases.wheel(distribution, version))
     assert bounds == releases.bounds(distribution, version) and {"python", "torch", "torchmetrics"} <= bounds.keys()
 

@@ -128,7 +128,7 @@ class TestStatus:
         everything = call("audit", "--all", env=env).stdout
         assert everything.count("\nBUG ") == 2 == len(json.loads(call("audit", "--json", env=env).stdout)["audited"])
 
-    def test_schema(self):
+    def test_status_json_has_its_fields(self):
         document = json.loads(call("status", "--json", env=environment(release("lightning", "2.3.3"))).stdout)
         assert {name: type(value).__name__ for name, value in document.items()} == {
             "schema": "int",
@@ -236,7 +236,7 @@ class TestStatus:
         assert done.returncode == 0, done
         assert "LIGHTNING_PATCHES=off: no patch is applied." in done.stdout
 
-    def test_toggle(self):
+    def test_status_shows_the_toggle(self):
         lightning = release("lightning", "2.3.3")
         done = call("status", env=environment(lightning, spec=f"strict,-{DEVICE}"))
         assert done.returncode == 0, done
@@ -730,7 +730,7 @@ class TestRun:
         assert call("run", str(tmp_path / "train"), env=environment()).stdout == "trains\n"
         assert "a script that is not executable" in " ".join(call("run", "--help", env=environment()).stdout.split())
 
-    def test_command_on_path_precedes_a_directory(self, tmp_path, monkeypatch):
+    def test_run_prefers_a_command_on_path_to_a_directory(self, tmp_path, monkeypatch):
         (tmp_path / "true").mkdir()
         monkeypatch.chdir(tmp_path)
         done = subprocess.run([*MODULE, "run", "true"], env=environment(), capture_output=True, text=True)
@@ -818,7 +818,7 @@ class TestUsage:
         assert "usage: lightning-patches audit" in call("audit", "--fail-on", "x", env=environment()).stderr
 
     @pytest.mark.parametrize("name", cli.commands())
-    def test_help_has_no_repetition(self, name):
+    def test_help_lists_exit_statuses_once(self, name):
         text = call(name, "--help", env=environment()).stdout
         assert len(re.findall(r"^exit status", text, re.MULTILINE)) <= 1
 

@@ -74,7 +74,7 @@ def test_unrelated_logs_have_no_match() -> None:
     assert DEVICE not in names(MESSAGE + "core")
 
 
-def test_common_error_needs_frames() -> None:
+def test_common_error_matches_only_with_its_frame() -> None:
     frame = '  File "/x/lightning/pytorch/callbacks/finetuning.py", line 3, in f\n'
     other = frame.replace("lightning/pytorch/", "pytorch_lightning/")
     assert names("KeyError: 0") == []
@@ -94,7 +94,7 @@ def test_common_error_needs_frames() -> None:
         ("`monitor`", "its 'monitor'", True),
     ],
 )
-def test_gaps_quotes_and_devices(symptom: str, text: str, is_there: bool) -> None:
+def test_symptom_matches_with_gaps_quotes_and_device_numbers(symptom: str, text: str, is_there: bool) -> None:
     assert (known.place(known.pieces(symptom), known.normalised(text)) >= 0) is is_there
 
 
@@ -110,7 +110,9 @@ def run(capsys: pytest.CaptureFixture[str], path: Path, *arguments: str) -> tupl
     return status, document["matches"]
 
 
-def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diagnose_reads_a_log_and_prints_the_bug_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     log = tmp_path / "log.txt"
     log.write_text(TRACEBACK)
     status, (match,) = run(capsys, log, "--requirement", "lightning==2.2.5")
@@ -135,7 +137,7 @@ def test_deselected_patch_is_named(
     assert "which LIGHTNING_PATCHES leaves out" in match["advice"]
 
 
-def test_bugs_without_a_patch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compromised_release_is_found_in_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "log.txt").write_text("scanner: GHSA-w37p-236h-pfx3 in lightning\n")
     status, (match,) = run(capsys, tmp_path / "log.txt", "--requirement", "lightning==2.6.3")
     assert (status, match["name"], match["patched"]) == (0, "compromised-release", False)
@@ -181,7 +183,7 @@ def test_intended_refusal_is_recognized(
     assert document["verdict"].startswith("No release of Lightning has this: ")
 
 
-def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diagnose_reads_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for data, status in ((MESSAGE.encode() + b"\xff\xfe", 0), (b"nothing", 1)):
         monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
         assert cli.main(["diagnose", "-", "--requirement", "lightning==2.2.5"]) == status
@@ -439,7 +441,7 @@ def test_damaged_reports_of_a_hang_are_skipped(capsys: pytest.CaptureFixture[str
     assert "rank 1 has not moved" in shown and not set("\x07\u202e") & set(shown)
 
 
-def test_found_needs_the_release(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_match_is_only_possible_when_the_release_is_unknown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert diagnosed(capsys, tmp_path, TRACEBACK)["matches"][0]["kind"] == "found"
     (tmp_path / "log.txt").write_text(TRACEBACK)
     _, (match,) = run(capsys, tmp_path / "log.txt", "--requirement", "lightning==2.7.0")
@@ -968,7 +970,7 @@ def test_release_is_read_from_the_log(
         ("lightning==2.5", ("2.5.0",)),
     ],
 )
-def test_words_that_name_several_releases(words: str, releases: tuple[str, ...]) -> None:
+def test_releases_are_read_from_words(words: str, releases: tuple[str, ...]) -> None:
     assert read.from_text("", words).facts.releases == releases
 
 
@@ -1012,7 +1014,9 @@ def test_compromised_release_is_reported_first(capsys: pytest.CaptureFixture[str
         ("lightning-utilities 2.6.3 beside lightning>=2.6.2", ""),
     ],
 )
-def test_words_that_name_a_compromised_release(capsys: pytest.CaptureFixture[str], words: str, release: str) -> None:
+def test_compromised_release_is_reported_only_if_the_words_name_it(
+    capsys: pytest.CaptureFixture[str], words: str, release: str
+) -> None:
     cli.main(["diagnose", words])
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith(f"Lightning {release} from PyPI was compromised") is bool(release)
@@ -1219,7 +1223,7 @@ def test_each_rank_twice_means_other_tasks_than_devices(capsys: pytest.CaptureFi
         "a/b testing of models",
     ],
 )
-def test_words_with_a_slash_are_words(capsys: pytest.CaptureFixture[str], words: str) -> None:
+def test_words_with_a_slash_are_not_a_file_name(capsys: pytest.CaptureFixture[str], words: str) -> None:
     assert cli.main(["diagnose", words]) in (0, 1)
     assert "cannot be read" not in capsys.readouterr().err
 

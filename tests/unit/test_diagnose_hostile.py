@@ -32,7 +32,7 @@ SLOW = {
 
 
 @pytest.mark.parametrize("kind", SLOW)
-def test_time_grows_with_the_size_and_no_faster(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_time_grows_linearly_with_the_size(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cli.main(["diagnose", "warm up", "--json"])
     took = []
     for size in (2, 4):
@@ -68,6 +68,6 @@ def test_escape_sequences_are_removed(tmp_path: Path, capsys: pytest.CaptureFixt
     assert lines.clean("\x1b\x1b[1m[31mred\x9b2J") == "[31mred2J"
 
 
-def test_device_is_not_read(capsys: pytest.CaptureFixture[str]) -> None:
+def test_endless_device_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["diagnose", "/dev/zero"]) == 2
     assert "/dev/zero cannot be read" in capsys.readouterr().err

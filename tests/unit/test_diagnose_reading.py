@@ -234,7 +234,7 @@ def test_file_that_cannot_be_unpacked_is_named(
     assert said in error and "job.log" in error
 
 
-def test_as_many_layers_as_allowed_are_unpacked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_highest_allowed_number_of_layers_is_unpacked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(nested(streams.MAX_LAYERS))
     assert names_in(diagnosed(capsys, tmp_path / "log")) == [DEVICE]
 
@@ -278,7 +278,7 @@ def run_program(code: str, **options: Any) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("noise", ["", "while True: sys.stderr.write('x\\n'); sys.stderr.flush(); time.sleep(0.02)"])
-def test_process_left_behind_does_not_hold_diagnose(noise: str) -> None:
+def test_child_that_outlives_the_program_does_not_block_diagnose(noise: str) -> None:
     """It keeps the program's standard error open, and may write to it."""
     child = f"import sys, time\n{noise or 'time.sleep(60)'}"
     begun = time.monotonic()
@@ -306,7 +306,7 @@ def test_memory_is_bounded_when_a_program_writes_much(tmp_path: Path) -> None:
     ],
     ids=["ends", "cleans up", "ignores it"],
 )
-def test_ctrl_c_is_left_to_the_program(code: str, status: int) -> None:
+def test_ctrl_c_reaches_the_program(code: str, status: int) -> None:
     """Its end is explained, and its exit status is kept."""
     said = "import sys, time, signal\nsys.stdout.write('on\\n'); sys.stdout.flush()\n"
     command = [item for item in COMMAND if item != "--json"]
@@ -517,7 +517,7 @@ def test_unparsable_script_is_not_called_free_of_removed_names(
     assert "cannot parse" in said.err and "train.py" in said.err and said.out == ""
 
 
-def test_single_surrogates_are_no_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_single_surrogates_raise_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """In the source line of a frame, which is compared with the lines of releases."""
     frame = f'  File "{LIGHTNING}pytorch/trainer/trainer.py", line 544, in fit\n    call_\\ud800\n'
     text = (HEAD + frame + TRACEBACK.partition("\n")[2]).replace('"', '\\"').replace("\n", "\\n")

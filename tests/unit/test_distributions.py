@@ -37,7 +37,7 @@ def test_single_namespace_is_found(world: World) -> None:
     assert find("pytorch_lightning") is None
 
 
-def test_both_namespaces_in_different_versions(world: World) -> None:
+def test_both_namespaces_are_found_in_different_versions(world: World) -> None:
     world.install("2.3.3", "lightning")
     world.install("2.4.0", "pytorch_lightning")
     assert found("lightning") == {"pytorch": ("lightning", "2.3.3"), "fabric": ("lightning", "2.3.3")}
@@ -47,7 +47,7 @@ def test_both_namespaces_in_different_versions(world: World) -> None:
     }
 
 
-def test_fabric_alone(world: World) -> None:
+def test_fabric_alone_is_found(world: World) -> None:
     world.install("2.1.0", "pytorch_lightning", parts=["fabric"])
     assert found("pytorch_lightning") == {"fabric": ("lightning-fabric", "2.1.0")}
 
@@ -113,13 +113,13 @@ def test_source_checkout_has_a_version_file(world: World) -> None:
     assert found("lightning")["pytorch"][1] == "2.6.2"
 
 
-def test_package_precedes_its_metadata(world: World) -> None:
+def test_version_of_the_package_precedes_its_metadata(world: World) -> None:
     world.install("2.3.3", "lightning")
     _write_metadata(world.root, "lightning", "2.9.9")
     assert found("lightning")["pytorch"][1] == "2.3.3"
 
 
-def test_metadata_where_the_package_does_not_say(world: World) -> None:
+def test_version_is_read_from_metadata_when_the_package_has_none(world: World) -> None:
     world.install("", "lightning")
     _write_metadata(world.root, "lightning", "2.1.4")
     assert found("lightning")["pytorch"][1] == "2.1.4"
@@ -130,7 +130,7 @@ def test_unknown_version_is_reported(world: World) -> None:
     assert found("lightning")["pytorch"][1] == "unknown"
 
 
-def test_files_of_modules_and_packages(world: World) -> None:
+def test_file_of_a_module_or_package_is_found(world: World) -> None:
     part = world.install("2.3.3", "lightning").parts["pytorch"]
     directory = str(world.root / "lightning" / "pytorch")
     assert part.file_of("pytorch") == os.path.join(directory, "__init__.py")
@@ -138,7 +138,7 @@ def test_files_of_modules_and_packages(world: World) -> None:
     assert part.file_of("pytorch.not.there") == os.path.join(directory, "not", "there.py")
 
 
-def test_parts_of_locations(world: World) -> None:
+def test_part_of_a_location_is_found(world: World) -> None:
     namespace = world.install("2.3.3", "pytorch_lightning", parts=["fabric"])
     assert namespace.part_of("fabric.subject:compute") is namespace.parts["fabric"]
     assert namespace.part_of("pytorch.subject:compute") is None
@@ -154,11 +154,11 @@ def test_parts_of_locations(world: World) -> None:
         ("pytorch_lightning", "pytorch", "pytorch_lightning"),
     ],
 )
-def test_module_names(namespace: str, module: str, expected: str) -> None:
+def test_module_name_follows_the_namespace(namespace: str, module: str, expected: str) -> None:
     assert module_name(namespace, module) == expected
 
 
-def test_real_releases_side_by_side(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_real_releases_are_found_side_by_side(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     for distribution, version in (("lightning", "2.3.3"), ("pytorch-lightning", "2.4.0")):
         monkeypatch.syspath_prepend(str(_releases.unpacked(distribution, version)))
     assert found("lightning") == {"pytorch": ("lightning", "2.3.3"), "fabric": ("lightning", "2.3.3")}

@@ -533,7 +533,7 @@ class TestMachine:
             assert gather(ask_torch=False).busy_port
         assert not gather(ask_torch=False).busy_port
 
-    def test_directories_that_can_not_be_written_to(self, tmp_path: Path) -> None:
+    def test_unwritable_directories_are_found(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
         directories = {
             "TMPDIR": str(tmp_path / "gone"),
@@ -573,7 +573,7 @@ class TestMachine:
         found = machine._hang_ports(environment)
         assert found == {"10.0.0.1:12345": "can't be reached from this node: no answer"}
 
-    def test_nvidia_smi(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_gpus_are_read_from_nvidia_smi(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         program = tmp_path / "nvidia-smi"
         program.write_text(
             "#!/bin/sh\n"
@@ -597,7 +597,7 @@ class TestMachine:
         devices.ask_driver(unknown)
         assert unknown == [("GPUs (smi)", "no devices were found")]
 
-    def test_torch_that_takes_too_long(self) -> None:
+    def test_slow_torch_is_reported_as_unknown(self) -> None:
         unknown: list[Unknown] = []
         assert devices.ask_torch(unknown, 0.01) is None
         assert unknown == [("torch", "did not answer within 0 s")]
@@ -623,7 +623,7 @@ class TestMachine:
 
 class TestCommand:
     @pytest.mark.parametrize(("method", "expected"), [("fork", []), ("forkserver", ["worker-start"])])
-    def test_doctor_looks_at_workers_with_the_default_start_method_of_this_python(
+    def test_workers_are_checked_with_the_default_start_method(
         self, tmp_path: Path, method: str, expected: list[str], monkeypatch: Any, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: [method, "spawn"])
@@ -652,7 +652,7 @@ class TestCommand:
         assert "WARNING shared-memory: there is no /dev/shm" in capsys.readouterr().out
 
     @pytest.mark.parametrize("enabled", [False, True])
-    def test_autostart_is_looked_at(
+    def test_facts_include_autostart(
         self, enabled: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setattr(autostart, "is_enabled", lambda: enabled)

@@ -78,7 +78,7 @@ def test_module_may_have_early_and_late_targets(world: World) -> None:
         forget_lightning()
 
 
-def test_each_execution_finds_it(world: World) -> None:
+def test_early_target_is_set_again_when_the_module_is_reloaded(world: World) -> None:
     install(world)
     world.activate(early())
     module = world.load("pytorch")

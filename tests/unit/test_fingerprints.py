@@ -66,11 +66,11 @@ SOURCE = dedent(
         ("Outer.Inner.deep", "        async def deep(self):\n            return 5"),
     ],
 )
-def test_function_is_found(attribute: str, expected: str) -> None:
+def test_source_of_a_function_is_found(attribute: str, expected: str) -> None:
     assert function_source(SOURCE, attribute) == expected
 
 
-def test_decorators_belong_to_it() -> None:
+def test_source_includes_decorators() -> None:
     source = function_source(SOURCE, "Outer.method")
     assert source is not None
     assert source.splitlines()[0].strip() == "@property"
@@ -117,7 +117,7 @@ def test_function_is_compared_in_a_changed_file(world: World) -> None:
     assert fingerprints.source_of(part, FUNCTION).releases == {"2.2.0", "2.2.5", "2.3.3"}
 
 
-def test_code_that_no_release_ships(world: World) -> None:
+def test_code_that_no_release_ships_is_unknown(world: World) -> None:
     part = world.install("2.3.3", source=AFFECTED.replace("* scale", "* scale * 1")).parts["pytorch"]
     world.know(toy(FUNCTION, METHOD))
     assert fingerprints.source_of(part, FUNCTION) == fingerprints.Source(frozenset(), True, frozenset())
@@ -141,7 +141,7 @@ def test_applied_diffs_are_recognized(world: World) -> None:
     assert fingerprints.source_of(part, FUNCTION).diffs == {"toy"}
 
 
-def test_bytes_that_are_no_text(world: World) -> None:
+def test_undecodable_file_is_unknown(world: World) -> None:
     part = world.install("2.3.3").parts["pytorch"]
     (world.root / "lightning" / "pytorch" / "subject.py").write_bytes(b"\xff\xfe\x00")
     world.know(toy())

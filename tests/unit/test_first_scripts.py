@@ -136,7 +136,7 @@ class TestDemo:
         assert demo.closing([case], {stock: right, patched: right})[1] == 0
         assert demo.closing([case], {stock: wrong, patched: right})[1] == 1
 
-    def test_which_cases_are_shown(self, demo: ModuleType) -> None:
+    def test_demo_selects_cases_by_number_and_release(self, demo: ModuleType) -> None:
         def cases(*only: str, everything: bool = False) -> list[tuple[int, str]]:
             return [(case.report.number, case.version) for case in demo.chosen({*only}, everything)]
 
@@ -274,7 +274,7 @@ class TestEnvironment:
         assert (size_of(packages), size_of(packages[1:]), size_of([])) == ("2.5 GB", "1.0 GB", "0.0 MB")
         assert size_of([{"download_info": {"url": (tmp_path / "gone.whl").as_uri()}}]) == "an unknown size"
 
-    def test_set_up_asks_pip_for_errors_only(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_set_up_shows_only_errors_of_pip(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A notice of a new pip, and pip's warnings, do not belong between the lines of the demo."""
         module = load("demo")._environment
         commands: list[list[str]] = []
@@ -295,7 +295,7 @@ class TestEnvironment:
 
 
 class TestTest:
-    def test_checks_without_arguments(self) -> None:
+    def test_script_without_arguments_runs_the_selection(self) -> None:
         chosen = load("test").chosen
         assert chosen(False, None) == ["--soon"] and chosen(True, None) == []
         turn, until = chosen(False, 30)
@@ -317,7 +317,7 @@ class TestTest:
             "Install /nowhere/c++, or name another one in CXX."
         )
 
-    def test_ctrl_c_ends_what_it_started(self, tmp_path: Path) -> None:
+    def test_ctrl_c_ends_all_processes_of_a_script(self, tmp_path: Path) -> None:
         """Also a grandchild that ends slowly. The script prints no traceback."""
         child = "import os, sys, time; print(os.getpid(), flush=True); time.sleep(600)"
         program = (

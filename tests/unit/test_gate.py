@@ -24,23 +24,23 @@ def decision(world: World, version: str, source: str = AFFECTED, patch: Patch = 
 
 
 @pytest.mark.parametrize("version", ["2.2.0", "2.2.5", "2.3.3"])
-def test_affected_version_and_affected_code(world: World, version: str) -> None:
+def test_affected_release_is_patched(world: World, version: str) -> None:
     assert decision(world, version).verdict == "pending"
 
 
 @pytest.mark.parametrize("namespace", ["lightning", "pytorch_lightning"])
-def test_each_namespace_by_itself(world: World, namespace: str) -> None:
+def test_namespaces_are_decided_separately(world: World, namespace: str) -> None:
     other = {"lightning": "pytorch_lightning", "pytorch_lightning": "lightning"}[namespace]
     world.install("2.4.0", namespace=other, source=FIXED)
     assert decision(world, "2.3.3", namespace=namespace).verdict == "pending"
 
 
-def test_below_the_range(world: World) -> None:
+def test_release_below_the_range_is_not_affected(world: World) -> None:
     assert decision(world, "2.1.0") == Decision("not-affected", "lightning 2.1.0 does not have this bug")
 
 
 @pytest.mark.parametrize("version", ["1.7.7", "1.5.0", "0.8.1"])
-def test_older_than_the_oldest_known_release(world: World, version: str) -> None:
+def test_release_older_than_all_known_ones_is_unknown(world: World, version: str) -> None:
     """Nothing is known about such a release, so the patch is not applied."""
     made = decision(world, version)
     assert made.verdict == "not-known"
@@ -69,7 +69,7 @@ def test_fixed_and_later_releases_are_not_affected(world: World, version: str) -
     )
 
 
-def test_newer_than_the_newest_known_release(world: World) -> None:
+def test_release_newer_than_all_known_ones_is_not_patched(world: World) -> None:
     made = decision(world, "2.5.1", patch=UNFIXED)
     assert made.verdict == "not-affected"
     assert "newer than the releases this patch was proven on" in made.reason
@@ -172,7 +172,7 @@ def test_patch_applies_around_a_function_that_a_fork_changed(fork: World, order:
     assert decision(fork, "2.3.3+patches.1", FORKED, toy(**order)).verdict == "pending"
 
 
-def test_patch_is_drifted_when_it_could_undo_what_a_fork_carries(fork: World) -> None:
+def test_patch_is_drifted_when_it_could_undo_the_fix_of_a_fork(fork: World) -> None:
     assert decision(fork, "2.3.3+patches.1", FORKED) == Decision(
         "drifted",
         f"lightning 2.3.3+patches.1 carries carried in {FUNCTION}, which this patch changes, too; build a fork with "
@@ -185,7 +185,7 @@ def test_witness_that_a_fork_changed_is_compared_without_the_diff(fork: World) -
     assert decision(fork, "2.3.3+patches.1", FORKED, patch).verdict == "pending"
 
 
-def test_warning_is_not_wanted_when_a_fork_carries_the_fix(fork: World) -> None:
+def test_warning_patch_is_skipped_when_a_fork_carries_the_fix(fork: World) -> None:
     patch = toy(METHOD, name="warn-toy", fixed_by=("carried",))
     assert decision(fork, "2.3.3+patches.1", FORKED, patch) == Decision(
         "fixed-upstream", "lightning 2.3.3+patches.1 carries carried in its source"
@@ -238,12 +238,12 @@ def test_missing_optional_part_is_not_affected(world: World) -> None:
     assert "without the package" in made.reason
 
 
-def test_fabric_alone_gets_what_is_for_fabric(world: World) -> None:
+def test_fabric_alone_gets_patches_for_fabric(world: World) -> None:
     patch = toy(FUNCTION, "fabric.subject:compute")
     assert decision(world, "2.3.3", patch=patch, namespace="pytorch_lightning", parts=["fabric"]).verdict == "pending"
 
 
-def test_parts_of_different_versions(world: World) -> None:
+def test_patch_is_skipped_when_one_of_its_parts_is_fixed(world: World) -> None:
     patch = toy(FUNCTION, "fabric.subject:compute")
     world.install("2.3.3", "pytorch_lightning", parts=["pytorch"])
     made = decision(world, "2.4.0", FIXED, patch, namespace="pytorch_lightning", parts=["fabric"])
@@ -274,12 +274,12 @@ def test_code_of_a_target_outside_its_range_is_ignored(world: World) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.2.5", "2.3.3"])
-def test_code_of_the_target_for_the_release_counts(world: World, version: str) -> None:
+def test_only_the_target_for_the_release_is_compared(world: World, version: str) -> None:
     patch = toy(Target(FUNCTION, times_ten, before="2.3.0"), Target(FUNCTION, times_ten, since="2.3.0"))
     assert decision(world, version, EDITED, patch).verdict == "drifted"
 
 
-def test_affected_releases(world: World) -> None:
+def test_affected_releases_are_those_in_the_range(world: World) -> None:
     world.know(toy())
     assert gate.affected_releases(toy()) == {"2.2.0", "2.2.5", "2.3.3"}
 
@@ -299,7 +299,7 @@ def test_affected_releases(world: World) -> None:
         ("2.2.5", (), False),
     ],
 )
-def test_ranges(version: str, ranges: tuple[str, ...], expected: bool) -> None:
+def test_version_is_compared_with_ranges(version: str, ranges: tuple[str, ...], expected: bool) -> None:
     assert in_ranges(version, ranges) is expected
 
 

@@ -105,7 +105,7 @@ def test_module_executed_after_removal_is_not_patched(watcher: Watcher, world: W
     assert (module.compute(3), watcher.told) == (6, [])
 
 
-def test_finder_only_finds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finder_executes_no_code_of_the_patches(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python holds its import lock, which every import of every thread needs."""
     world.install()
     hooks.install(lambda: pytest.fail("called by a finder"))
@@ -118,7 +118,9 @@ def test_finder_only_finds(world: World, monkeypatch: pytest.MonkeyPatch) -> Non
         assert spec.loader.get_filename(name) == spec.origin
 
 
-def test_removing_makes_no_other_thread_leave_out_a_finder(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removal_during_an_import_of_another_thread_skips_no_finder(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Python goes through the list itself while another thread deactivates: here the finder that it asks does."""
     hooks.install(lambda: None)
     spec = importlib.machinery.ModuleSpec("only_the_next_finder_knows", importlib.machinery.BuiltinImporter)
@@ -199,7 +201,9 @@ def test_removed_finder_is_reported(world: World, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("stand_in", [None, ModuleType("without a spec"), object()], ids=["blocked", "bare", "object"])
-def test_strange_entries_in_sys_modules(world: World, monkeypatch: pytest.MonkeyPatch, stand_in: Any) -> None:
+def test_invalid_entry_in_sys_modules_raises_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch, stand_in: Any
+) -> None:
     namespace = world.install()
     monkeypatch.setitem(sys.modules, NAME, stand_in)
     patcher = world.activate(toy())
@@ -335,7 +339,7 @@ def test_builder_error_does_not_reach_the_import(world: World, capsys: pytest.Ca
     assert len(said) == 2  # and the line that says what is applied
 
 
-def test_strict_lets_it_through_each_time(world: World) -> None:
+def test_builder_error_is_raised_at_each_import_under_strict(world: World) -> None:
     world.install()
     patcher = world.activate(toy(Target(FUNCTION, broken)), spec="all,strict")
     for _ in range(3):
@@ -388,7 +392,7 @@ def test_reload_keeps_all_layers(world: World) -> None:
     assert module.other() == "other"
 
 
-def test_repeated_import_is_patched(world: World) -> None:
+def test_module_that_is_imported_anew_is_patched(world: World) -> None:
     world.install()
     patcher = world.activate(toy(FUNCTION, METHOD))
     first = world.load()
@@ -409,7 +413,7 @@ def test_other_module_is_not_touched(world: World) -> None:
     del sys.modules["lightning_subject"]
 
 
-def test_python_dash_m(tmp_path: Path) -> None:
+def test_module_with_a_target_runs_by_python_dash_m(tmp_path: Path) -> None:
     """``runpy`` asks the loader for code, which a module that is watched must still give."""
     write(tmp_path)
     (tmp_path / "lightning" / "pytorch" / "__main__.py").write_text(
@@ -422,7 +426,7 @@ def test_python_dash_m(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- threads
 
 
-def test_two_threads_import_at_once(tmp_path: Path) -> None:
+def test_concurrent_imports_are_patched(tmp_path: Path) -> None:
     write(tmp_path, namespace="lightning")
     write(tmp_path, namespace="pytorch_lightning")
     for file in tmp_path.glob("*/**/subject.py"):

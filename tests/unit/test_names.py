@@ -32,16 +32,16 @@ def mentioned(path: Path) -> set[str]:
 MENTIONED = {name: path for path in FILES for name in mentioned(path)}
 
 
-def test_some_are_mentioned() -> None:
+def test_names_in_messages_are_collected() -> None:
     assert {"lightning_patches.watch_hangs", "lightning_patches.activate"} <= set(MENTIONED)
 
 
 @pytest.mark.parametrize("name", sorted(MENTIONED))
-def test_repository_exists(name: str) -> None:
+def test_name_in_a_message_exists(name: str) -> None:
     assert pkgutil.resolve_name(name) is not None, MENTIONED[name]
 
 
-def test_public_names_are_there_at_once() -> None:
+def test_public_names_need_no_import_of_their_module() -> None:
     """Without an import of the module that has them."""
     program = (
         "import lightning_patches\nprint([hasattr(lightning_patches, name) for name in lightning_patches.__all__])"

@@ -63,12 +63,12 @@ def test_existing_need_is_accepted(library: World, need: Need) -> None:
     assert entries(patcher)[0].verdict == "applied"
 
 
-def test_strict_insists_on_what_is_missing(library: World) -> None:
+def test_missing_need_is_an_error_under_strict(library: World) -> None:
     activate(library, MISSING[0][0], "strict")
     with pytest.raises(PatchError, match="toy is not applied: needs needed_library.Store.check"):
         library.load()
 
 
-def test_strict_without_the_patch(library: World) -> None:
+def test_missing_need_of_a_deselected_patch_is_ignored_under_strict(library: World) -> None:
     activate(library, MISSING[0][0], "strict,-toy")
     assert library.load().compute(3) == 6

@@ -95,14 +95,14 @@ def test_notice_works_while_multiprocessing_is_imported(
     assert capsys.readouterr().err
 
 
-def test_quiet_leaves_errors(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_still_prints_errors(capsys: pytest.CaptureFixture[str]) -> None:
     notices.use_options_of(lambda: toggle.Selection(frozenset(), quiet=True))
     notices.notice("news")
     notices.notice("an error", urgent=True)
     assert capsys.readouterr() == ("", "lightning_patches: an error\n")
 
 
-def test_worker_processes_do_not_speak() -> None:
+def test_worker_process_prints_no_notices() -> None:
     program = """
 import multiprocessing
 from lightning_patches import notices

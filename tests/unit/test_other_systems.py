@@ -99,7 +99,7 @@ def test_every_module_can_be_imported(system: str) -> None:
     check(f"from tests.support import other_systems; other_systems.become({system!r})\n{EVERY_MODULE}\nevery_module()")
 
 
-def test_each_single_thing_may_be_missing(tmp_path: Path) -> None:
+def test_package_works_without_each_single_posix_function(tmp_path: Path) -> None:
     """Every module is imported, and a Lightning patched, in a process forked for each."""
     write_lightning(tmp_path)
     program = f"""
@@ -148,7 +148,7 @@ def test_fit_is_the_same_on_every_system(variant: Variant, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_commands_answer_as_here(tmp_path: Path) -> None:
+def test_commands_print_the_same_on_every_system(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text(LOG)
     variables = environment_of(Variant("lightning", "2.3.3"))
     here = run(COMMAND, "", json.dumps(COMMANDS), variables=variables, cwd=tmp_path)
@@ -161,7 +161,7 @@ def test_commands_answer_as_here(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_doctor_finds_nothing_wrong_with_what_the_system_never_has(system: str, tmp_path: Path) -> None:
+def test_doctor_does_not_report_features_that_the_system_never_has(system: str, tmp_path: Path) -> None:
     variables = environment_of(Variant("lightning", "2.3.3"))
     there = run(COMMAND, system, json.dumps([["doctor", "--json"]]), variables=variables, cwd=tmp_path)
     assert there.stdout.rstrip().endswith(("status 0", "status 1")), there.stderr

@@ -172,7 +172,7 @@ def test_installing_the_package_leaves_the_default_callbacks_of_a_trainer(
     assert shown[0] == shown[1] and "TQDMProgressBar ModelSummary" in shown[0]
 
 
-def test_source_archive(copy: Path) -> None:
+def test_source_archive_has_all_sources(copy: Path) -> None:
     setup(copy, "sdist")
     (archive,) = (copy / "dist").iterdir()
     with tarfile.open(archive) as file:
@@ -218,7 +218,7 @@ def test_published_files_have_provenance(copy: Path, tmp_path: Path) -> None:
     assert f"]({url}/raw/v{lightning_patches.__version__}/upstream/terminal.svg)" in page
 
 
-def test_address_of_the_repository() -> None:
+def test_address_of_a_git_remote_is_normalized() -> None:
     address = load("build_release").address
     for remote in (
         "https://u:p@a.org/me/it.git",

@@ -114,7 +114,7 @@ def test_replacement_has_the_metadata_of_the_original(world: World) -> None:
         ("Base.prop", property, "prop!"),
     ],
 )
-def test_descriptors_stay_what_they_are(world: World, attribute: str, kind: type, expected: str) -> None:
+def test_descriptors_keep_their_type(world: World, attribute: str, kind: type, expected: str) -> None:
     world.install()
     module = world.load()
     before = raw(module, attribute)
@@ -267,7 +267,7 @@ def test_original_runs_for_an_object_of_a_user_class(world: World) -> None:
     assert method(module.Base(), x=x).startswith("base ")
 
 
-def test_each_namespace_has_a_verdict(world: World) -> None:
+def test_each_namespace_is_patched_or_skipped_separately(world: World) -> None:
     world.install("2.3.3", "lightning")
     world.install("2.4.0", "pytorch_lightning", source=AFFECTED.replace("* scale", "* scale + 0"))
     patcher = world.activate(toy())
@@ -277,7 +277,7 @@ def test_each_namespace_has_a_verdict(world: World) -> None:
     assert verdict(patcher, namespace="pytorch_lightning").verdict == "fixed-upstream"
 
 
-def test_builders_learn_their_namespace(world: World) -> None:
+def test_builder_gets_the_namespace(world: World) -> None:
     def build(original: Any, namespace: str) -> Any:
         return lambda *args, **kwargs: namespace
 
@@ -292,7 +292,7 @@ def test_builders_learn_their_namespace(world: World) -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_aliases_follow(world: World, when: str) -> None:
+def test_aliases_are_replaced_and_restored(world: World, when: str) -> None:
     world.install()
     if when == "before":
         world.load("pytorch.importer")
@@ -390,7 +390,7 @@ class StandsIn:
         raise RuntimeError("not now")
 
 
-def test_looking_for_holders_asks_no_object_what_it_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_for_references_reads_no_attribute_of_objects(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.install()
     patcher = world.activate(toy(FUNCTION, METHOD))
     module = world.load()
@@ -418,7 +418,7 @@ def lazy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType
         getattr(module, "anything")  # noqa: B009  # it was there, and lazy, all the time
 
 
-def test_modules_that_are_loaded_lazily_stay_asleep(
+def test_search_for_references_triggers_no_lazy_import(
     world: World, monkeypatch: pytest.MonkeyPatch, lazy: ModuleType
 ) -> None:
     world.install()
@@ -447,7 +447,9 @@ def test_module_that_forbids_setattr_is_updated(world: World, monkeypatch: pytes
     assert vars(closed)["compute"](3) == 6
 
 
-def test_looking_for_holders_gets_by_strange_classes_and_modules(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_for_references_ignores_classes_and_modules_that_raise(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Meta(type):
         @property
         def __module__(cls) -> str:  # type: ignore[override]
@@ -479,7 +481,7 @@ LAYERS = (
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(("one", "two", "three"))), ids="-".join)
-def test_patches_on_one_target_are_layered_and_come_and_go_in_any_order(world: World, order: tuple[str, ...]) -> None:
+def test_layers_of_a_target_can_be_added_and_removed_in_any_order(world: World, order: tuple[str, ...]) -> None:
     world.install()
     module = world.load()
     original = raw(module, "Base.method")
@@ -496,7 +498,7 @@ def test_patches_on_one_target_are_layered_and_come_and_go_in_any_order(world: W
     assert raw(module, "Base.method") is original
 
 
-def test_layers_on_import(world: World) -> None:
+def test_all_layers_are_applied_at_import(world: World) -> None:
     world.install()
     world.activate(*LAYERS)
     method = world.load().Base.method
@@ -622,7 +624,7 @@ def test_builder_must_return_a_new_function(world: World, build: Any) -> None:
 # ---------------------------------------------------------------- undo
 
 
-def test_undo_puts_back_the_very_objects(world: World) -> None:
+def test_undo_restores_the_same_objects(world: World) -> None:
     world.install()
     modules = [world.load("pytorch.importer"), world.load(), world.load("fabric.subject")]
     before = [contents(module) for module in modules]
@@ -652,7 +654,7 @@ def test_after_undo_later_imports_stay_as_they_are(world: World) -> None:
     assert world.load().compute(3) == 6
 
 
-def test_undo_twice_and_undo_of_nothing(world: World) -> None:
+def test_second_undo_changes_nothing(world: World) -> None:
     world.install()
     module = world.load()
     original = module.compute
@@ -662,7 +664,7 @@ def test_undo_twice_and_undo_of_nothing(world: World) -> None:
     assert Patcher(()).deactivate() == []
 
 
-def test_activate_again_after_undo(world: World) -> None:
+def test_activation_after_undo_patches_again(world: World) -> None:
     world.install()
     patcher = world.activate(toy())
     module = world.load()
@@ -727,7 +729,7 @@ def test_temporary_foreign_replacement_leaves_no_patch(world: World) -> None:
     assert module.compute is original
 
 
-def test_somebody_has_put_the_original_back(world: World) -> None:
+def test_removed_replacement_is_reported_as_failed(world: World) -> None:
     world.install()
     module = world.load()
     original = module.compute
@@ -739,7 +741,7 @@ def test_somebody_has_put_the_original_back(world: World) -> None:
 
 
 @pytest.mark.parametrize("keeps_traces", [True, False])
-def test_activating_again_does_not_patch_what_wraps_ours(world: World, keeps_traces: bool) -> None:
+def test_second_activation_does_not_patch_a_wrapper_of_the_replacement(world: World, keeps_traces: bool) -> None:
     world.install()
     patcher = world.activate(toy())
     module = world.load()
@@ -814,7 +816,7 @@ def test_decorators_of_lightning_are_unwrapped(world: World) -> None:
 # ---------------------------------------------------------------- selection
 
 
-def test_twice_is_once(world: World) -> None:
+def test_second_activation_changes_nothing(world: World) -> None:
     world.install()
     patcher = world.activate(toy(FUNCTION, METHOD))
     module = world.load()
@@ -899,7 +901,7 @@ def test_nothing_is_printed_without_patches(world: World, capsys: pytest.Capture
     assert capsys.readouterr().err == ""
 
 
-def test_quiet(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_prints_no_start_line(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     world.install()
     world.activate(toy(), spec="quiet")
     assert world.load().compute(3) == 60
@@ -929,7 +931,7 @@ def test_drift_is_reported(world: World, capsys: pytest.CaptureFixture[str]) -> 
 # ---------------------------------------------------------------- strict
 
 
-def test_strict_is_content_with_what_needs_no_patch(world: World) -> None:
+def test_strict_accepts_a_release_that_needs_no_patch(world: World) -> None:
     world.install("2.4.0", source=AFFECTED.replace("* scale", "* scale + 0"))
     world.activate(toy(), spec="strict")
     assert world.load().compute(3) == 6
@@ -996,7 +998,7 @@ def test_changed_file_on_disk_is_drifted(world: World) -> None:
     assert verdict(patcher, "second").verdict == "applied"  # this function has not changed
 
 
-def test_code_that_is_replaced_between_plan_and_import(world: World) -> None:
+def test_code_that_changes_before_its_import_is_drifted(world: World) -> None:
     world.install()
     patcher = world.activate(toy())
     world.load("pytorch")
@@ -1213,7 +1215,7 @@ def without_source(world: World, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["bytecode", "archive"])
-def test_lightning_without_its_source(
+def test_lightning_without_its_source_is_not_patched(
     world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])

@@ -29,7 +29,7 @@ def run(program: str, *releases: tuple[str, str], **variables: str) -> Any:
 
 
 @pytest.mark.slow
-def test_lightning_is_imported_before_us() -> None:
+def test_late_import_patches_and_deactivate_restores() -> None:
     program = """
 import json, lightning.pytorch as pl
 from lightning.pytorch.loops.fetchers import _DataFetcher
@@ -61,7 +61,7 @@ print(json.dumps([lightning_patches.__file__, sorted({{v for k, v in found.items
 
 
 @pytest.mark.slow
-def test_two_lightnings_of_different_versions_in_one_process() -> None:
+def test_two_versions_in_one_process_have_separate_verdicts() -> None:
     """As after ``pip install lightning==2.3.3``, which also installs the newest ``pytorch-lightning``."""
     program = """
 import json, lightning_patches
@@ -99,7 +99,7 @@ print(json.dumps([Finder.found, patches()]))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("release", ["2.2.5", "2.6.6"])
-def test_patch_is_imported_after_torch(release: str) -> None:
+def test_patch_modules_are_imported_after_torch(release: str) -> None:
     before, after = run(BEFORE_TORCH, ("lightning", release))
     assert {name.split(".")[2] for name in before} <= {"imports"}  # needed by Lightning's first lines
     assert len(after) > 50
@@ -139,7 +139,7 @@ print(json.dumps([sorted(stood_around), sorted(given), sorted(wanted.intersectio
     ("distribution", "release"),
     [("lightning", "2.2.5"), ("lightning", "2.6.6"), ("pytorch-lightning", "2.2.5"), ("pytorch-lightning", "2.6.6")],
 )
-def test_our_loaders_stand_around_the_modules_with_targets_and_no_other(distribution: str, release: str) -> None:
+def test_only_modules_with_targets_have_a_wrapped_loader(distribution: str, release: str) -> None:
     program = LOADERS.format(namespace={"lightning": "lightning.pytorch"}.get(distribution, "pytorch_lightning"))
     stood_around, given, wanted, modules, used = run(program, (distribution, release))
     assert stood_around == given == wanted and used

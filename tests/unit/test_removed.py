@@ -139,7 +139,7 @@ def test_error_of_a_1x_script_names_the_removed_name(
 
 
 @pytest.mark.parametrize(("script", "wanted"), SCRIPTS.items(), ids=SCRIPTS.values())
-def test_script_itself_is_answered(
+def test_diagnose_finds_removed_names_in_a_script(
     script: str, wanted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "train.py"
@@ -150,7 +150,7 @@ def test_script_itself_is_answered(
     assert names == ([] if wanted.startswith(("LightningDataModule.", "LightningModule.")) else [wanted])
 
 
-def test_each_line_of_a_script_is_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diagnose_answers_every_removed_name_of_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "train.py"
     path.write_text(
         "import pytorch_lightning as pl\n"

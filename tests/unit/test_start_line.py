@@ -48,7 +48,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(
     "context", [["spawn"], ["forkserver"], ["forkserver", "__main__"], ["forkserver", "lightning.pytorch", "torch"]]
 )
-def test_workers_do_not_repeat_it(context: list[str], tmp_path: Path) -> None:
+def test_workers_do_not_repeat_the_start_line(context: list[str], tmp_path: Path) -> None:
     """Two workers in each of three epochs, which import the program, and with it Lightning, anew."""
     path = tmp_path / "train.py"
     path.write_text(PROGRAM)

@@ -67,16 +67,16 @@ def broken_wrapt(directory: Path) -> None:
 # ---------------------------------------------------------------- armed
 
 
-def test_armed_without_a_toggle_nothing_is_loaded() -> None:
+def test_import_without_a_toggle_loads_only_the_finder() -> None:
     assert set(check(LOADED.format("import lightning_patches")).split()) <= OURS | BUILT_IN
 
 
-def test_armed_with_a_toggle_nothing_heavy_is_loaded() -> None:
+def test_import_with_a_toggle_loads_only_the_finder() -> None:
     loaded = check(LOADED.format("import lightning_patches"), LIGHTNING_PATCHES="all,strict")
     assert set(loaded.split()) <= OURS | BUILT_IN
 
 
-def test_armed_with_a_name_the_catalogue_is_read_at_once_to_tell_errors() -> None:
+def test_import_with_a_name_in_the_toggle_loads_only_the_index_too() -> None:
     loaded = check(LOADED.format("import lightning_patches"), LIGHTNING_PATCHES="all,-crash")
     assert "lightning_patches.engine.toggle" in loaded
     patches = {name for name in loaded.split() if name.startswith("lightning_patches.patches.")}
@@ -85,7 +85,7 @@ def test_armed_with_a_name_the_catalogue_is_read_at_once_to_tell_errors() -> Non
 
 
 @pytest.mark.parametrize("toggle", ["", "1", "all,-crash"])
-def test_armed_at_site_start_up_nothing_is_loaded(tmp_path: Path, toggle: str) -> None:
+def test_autostart_loads_only_the_finder(tmp_path: Path, toggle: str) -> None:
     start_with_us(tmp_path)
     loaded = check("import sys; print(*sys.modules)", tmp_path, LIGHTNING_PATCHES=toggle)
     assert {name for name in loaded.split() if name.startswith("lightning_patches")} == OURS
@@ -116,7 +116,7 @@ print([finder for finder in others if finder not in before] == armed)
     assert check(program, tmp_path).splitlines() == ["1 1", "True", "True"]
 
 
-def test_looking_for_lightning_is_not_importing_it(tmp_path: Path) -> None:
+def test_find_spec_of_lightning_imports_nothing(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     program = (
         TOY + "startup.on_import()\nimport importlib.util\nprint(importlib.util.find_spec('lightning') is not None)"
@@ -131,12 +131,12 @@ def test_looking_for_lightning_is_not_importing_it(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- the ways in
 
 
-def test_imported_first(tmp_path: Path) -> None:
+def test_import_before_lightning_patches_it(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     assert check(TOY + "startup.on_import()" + VALUES, tmp_path) == DEFAULT
 
 
-def test_imported_after_lightning(tmp_path: Path) -> None:
+def test_import_after_lightning_patches_it(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     program = TOY + VALUES + "startup.on_import()" + VALUES
     assert check(program, tmp_path).splitlines() == [STOCK, DEFAULT]
@@ -144,7 +144,7 @@ def test_imported_after_lightning(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("namespace", ["lightning", "pytorch_lightning"])
 @pytest.mark.parametrize("part", ["pytorch", "fabric"])
-def test_whichever_package_comes_first(tmp_path: Path, namespace: str, part: str) -> None:
+def test_each_package_of_lightning_is_patched_when_imported_first(tmp_path: Path, namespace: str, part: str) -> None:
     write_lightning(tmp_path, namespace=namespace)
     program = TOY.replace("toy()", "toy(part + '.subject:compute')").replace("use_cat", f"part = {part!r}\nuse_cat")
     program += f"""
@@ -215,7 +215,7 @@ def test_broken_toggle_under_autostart_is_one_line(tmp_path: Path) -> None:
     assert line.endswith("Nothing is patched.")
 
 
-def test_off_at_site_start_up(tmp_path: Path) -> None:
+def test_autostart_installs_no_finder_when_switched_off(tmp_path: Path) -> None:
     start_with_us(tmp_path)
     program = "import sys; print(any(type(f).__module__.startswith('lightning_patches') for f in sys.meta_path))"
     assert check(program, tmp_path, LIGHTNING_PATCHES="0") == "False"
@@ -232,7 +232,7 @@ def test_own_commands_apply_no_patches(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("toggle", ["1", "all,strict", "off"])
-def test_lightning_is_not_installed(tmp_path: Path, toggle: str) -> None:
+def test_missing_lightning_raises_the_usual_error(tmp_path: Path, toggle: str) -> None:
     program = """
 import lightning_patches
 for name in ("lightning", "pytorch_lightning", "lightning_fabric"):
@@ -270,7 +270,7 @@ def test_broken_dependency_is_reported(way: str, tmp_path: Path) -> None:
     ids=["none", "full", "closed", "no file"],
 )
 @pytest.mark.parametrize("toggle", ["1", "nonsense"])
-def test_nobody_reads_stderr(tmp_path: Path, stderr: str, toggle: str) -> None:
+def test_unusable_stderr_does_not_stop_the_import(tmp_path: Path, stderr: str, toggle: str) -> None:
     write_lightning(tmp_path)
     program = (
         TOY
@@ -295,7 +295,7 @@ def test_deactivated_package_stays_off(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- on and off again
 
 
-def test_off_and_on_before_lightning_is_imported(tmp_path: Path) -> None:
+def test_package_can_be_switched_off_and_on_before_the_import(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     armed = "sum(type(f).__name__ == '_Finder' for f in sys.meta_path)"
     program = (
@@ -357,11 +357,11 @@ def test_selection_that_is_not_a_string_raises_type_error() -> None:
     assert "TypeError: activate() takes a text such as 'default,-19813', not ['19813']" in done.stderr
 
 
-def test_arguments_that_are_no_text(tmp_path: Path) -> None:
+def test_import_works_when_sys_argv_has_no_strings(tmp_path: Path) -> None:
     assert check("import sys; sys.argv = [None]; import lightning_patches; print('well')") == "well"
 
 
-def test_verdicts_before_and_after(tmp_path: Path) -> None:
+def test_verdicts_follow_activation_import_and_deactivation(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     program = (
         TOY

@@ -26,12 +26,12 @@ def names(spec: str | None) -> set[str]:
 
 
 @pytest.mark.parametrize("spec", [None, "", "   ", *sorted(DEFAULT_WORDS), "ON", " True "])
-def test_default_set(spec: str | None) -> None:
+def test_empty_and_default_words_select_the_default_set(spec: str | None) -> None:
     assert names(spec) == DEFAULT
 
 
 @pytest.mark.parametrize("spec", [*sorted(NOTHING_WORDS), "OFF", "False"])
-def test_nothing(spec: str) -> None:
+def test_off_words_select_nothing(spec: str) -> None:
     assert names(spec) == set()
 
 
@@ -79,7 +79,7 @@ def test_all_is_the_default_set_and_the_opt_in_patches() -> None:
         ("default,gamma,epsilon", ALL),
     ],
 )
-def test_names_and_numbers(spec: str, expected: set[str]) -> None:
+def test_names_numbers_and_urls_select_patches(spec: str, expected: set[str]) -> None:
     assert names(spec) == expected
 
 
@@ -95,7 +95,7 @@ def test_names_and_numbers(spec: str, expected: set[str]) -> None:
         ("performance,gamma", {"gamma"}),
     ],
 )
-def test_groups(spec: str, expected: set[str]) -> None:
+def test_group_selects_its_default_patches(spec: str, expected: set[str]) -> None:
     assert names(spec) == expected
 
 
@@ -118,7 +118,7 @@ def test_groups(spec: str, expected: set[str]) -> None:
         ("-no-delta", DEFAULT - {"no-delta"}),
     ],
 )
-def test_exclusions(spec: str, expected: set[str]) -> None:
+def test_exclusion_removes_patches(spec: str, expected: set[str]) -> None:
     assert names(spec) == expected
 
 
@@ -145,7 +145,7 @@ def test_flags_select_nothing_by_themselves() -> None:
     assert names("off,strict") == set()
 
 
-def test_flags_are_carried() -> None:
+def test_flags_are_kept_with_the_selection() -> None:
     for spec, flags in {
         "1": (False, False),
         "strict": (True, False),
@@ -189,7 +189,7 @@ def test_unknown_item_names_the_closest_ones(spec: str, closest: str) -> None:
 @pytest.mark.parametrize(
     "spec", ["zzzzzzzz", "#", "-", "no-", "#99999", "-all", "²", "9" * 5000, "alpha;beta"], ids=lambda spec: spec[:10]
 )
-def test_every_other_item_is_an_error_too(spec: str) -> None:
+def test_unknown_item_is_an_error(spec: str) -> None:
     with pytest.raises(ToggleError, match="LIGHTNING_PATCHES: there is no patch, group or issue called"):
         parse(spec, CATALOGUE)
 
@@ -199,6 +199,6 @@ def test_toggle_error_is_a_value_error() -> None:
     assert issubclass(ToggleError, LightningPatchesError)
 
 
-def test_words_mean_one_thing() -> None:
+def test_toggle_words_do_not_overlap() -> None:
     assert not DEFAULT_WORDS & NOTHING_WORDS
     assert not (DEFAULT_WORDS | NOTHING_WORDS) & FLAG_WORDS

@@ -36,7 +36,7 @@ def test_entry_has_its_fields(world: World) -> None:
     )
 
 
-def test_json(world: World) -> None:
+def test_entry_survives_json(world: World) -> None:
     world.install()
     world.install("2.4.0", "pytorch_lightning", source=FIXED)
     found = entries(world.activate(toy(), toy(METHOD, name="unfixed", fixed_in=None)))
@@ -64,7 +64,7 @@ def test_verdict_follows_the_live_objects(world: World) -> None:
     assert verdicts(patcher)[key] == "disabled"
 
 
-def test_half_imported(world: World) -> None:
+def test_patch_is_pending_while_one_of_its_modules_is_not_imported(world: World) -> None:
     world.install()
     patcher = world.activate(toy(FUNCTION, "fabric.subject:compute"))
     world.load()
@@ -83,7 +83,7 @@ def test_each_namespace_has_its_verdicts(world: World) -> None:
     ]
 
 
-def test_fabric_alone(world: World) -> None:
+def test_fabric_alone_has_verdicts(world: World) -> None:
     world.install("2.3.3", "pytorch_lightning", parts=["fabric"])
     found = entries(world.activate(toy(), toy("fabric.subject:compute", name="for fabric")))
     assert [(e.distribution, e.verdict) for e in found] == [

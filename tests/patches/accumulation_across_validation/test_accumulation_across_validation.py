@@ -15,7 +15,7 @@ PROOFS = (
 )
 
 
-def test_hooks_find_the_real_zero_grad():
+def test_custom_hook_calls_the_original_zero_grad():
     assert PROGRAM.shim("own").facts["zeroed"] == 4 + 2  # by the hook, and by the loop where a window is over
 
 

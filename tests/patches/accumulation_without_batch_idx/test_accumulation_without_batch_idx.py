@@ -18,7 +18,7 @@ PROOFS = (
 )
 
 
-def test_iterators_accumulate_too():
+def test_step_with_an_iterator_accumulates_whole_windows():
     """2.1.0 reads the index before the iterator is used and begins its windows one batch early; here they are whole."""
     assert PROGRAM.stock("iterator").facts["indices"] == [0] * 6
     assert PROGRAM.shim("iterator").facts == PROGRAM.shim("with").facts

@@ -61,24 +61,24 @@ def losses(result: Result) -> list[Any]:
     return [rank["losses"] for rank in result.observations]
 
 
-def test_trainer_on_two_devices() -> None:
+def test_model_follows_each_rank_of_a_trainer() -> None:
     assert_follows(NEWEST, "ddp")
 
 
-def test_accelerate_imported_before_lightning() -> None:
+def test_model_follows_each_rank_if_accelerate_is_imported_first() -> None:
     assert_follows(NEWEST, "ddp", ACCELERATE_FIRST="1")
 
 
-def test_adapters_on_a_pretrained_model() -> None:
+def test_pretrained_model_with_adapters_follows_each_rank() -> None:
     needs("transformers", "peft")
     assert_follows(NEWEST, "peft")
 
 
-def test_fsdp() -> None:
+def test_fsdp_model_follows_each_rank() -> None:
     assert_follows(NEWEST, "fsdp", bug="Inconsistent compute device and `device_id` on rank 1: cuda:0 vs cuda:1")
 
 
-def test_fabric_on_two_devices() -> None:
+def test_model_follows_each_rank_of_fabric() -> None:
     stock = variant(NEWEST, "fabric", shim=False)
     assert [BUG in rank.get("error", "") for rank in stock.observations] == [False, True], stock
     reference, patched = variant(NEWEST, "fabric_without_hooks", shim=False), variant(NEWEST, "fabric", shim=True)

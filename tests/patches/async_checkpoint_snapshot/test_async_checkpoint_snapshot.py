@@ -17,7 +17,7 @@ def test_tied_weights_and_module_versions_are_kept(version):
     assert shim["tied"] is stock["tied"] is True and shim["norm_version"] == stock["norm_version"] == 2
 
 
-test_official_fix_saves_the_same = PROGRAM.unchanged(check=sees(lambda seen: seen["saved"] == seen["asked_for"]))
+test_official_fix_saves_the_same_seed = PROGRAM.unchanged(check=sees(lambda seen: seen["saved"] == seen["asked_for"]))
 
 KINDS = {
     "nested": lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),

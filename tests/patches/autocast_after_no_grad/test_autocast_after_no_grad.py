@@ -55,7 +55,7 @@ def test_layers_get_their_gradients(with_old_torch, distribution, version, case)
     layers_get_their_gradients(NAME, distribution, version, case)
 
 
-def test_training_does_not_end(with_old_torch):
+def test_training_continues_where_stock_raises(with_old_torch):
     stock, shim = both_variants(NAME, "lightning", "2.2.5", "all")
     assert not stock.ok and MESSAGE in stock.output, stock
     assert shim.ok, shim

@@ -26,7 +26,7 @@ def test_save_is_not_lost_if_no_validation_follows():
 @pytest.mark.parametrize(
     ("case", "steps"), [("last", {2: 2, 4: 100, 6: 6, 8: 8}), ("accumulated", {1: 1, 2: 2, 3: 3, 4: 100})]
 )
-def test_other_triggers_save_as_on_stock(case, steps):
+def test_save_with_last_or_accumulation_waits_for_the_validation(case, steps):
     right = {f"step={step}-score={score}" for step, score in steps.items()}
     stock, shim = (set(result.facts["files"]) for result in PROGRAM.both(case))
     assert stock - {"last"} != right == shim - {"last"}

@@ -11,7 +11,7 @@ test_ambiguous_names_are_unchanged = PROGRAM.unchanged("twins", ends_well=False)
 
 
 @pytest.mark.parametrize("version", ["2.1.0", "2.6.6"])
-def test_compiled_model_resumes_from_it(version):
+def test_compiled_model_resumes_from_the_checkpoint(version):
     stock, shim = PROGRAM.both("parts-resumed", version)
     assert not stock.ok and shim.facts["resumed"] == stock.observations[0]["resumed"]
     assert not any("_orig_mod" in name for name in shim.facts["saved"])

@@ -7,7 +7,7 @@ PROGRAM = Program("checkpoint-written-once", "2.6.6", toggle="1,checkpoint-writt
 
 
 @pytest.mark.parametrize("version", ["2.4.0", "2.6.6"])
-def test_neither_copy_is_made(version):
+def test_checkpoint_is_written_without_copies(version):
     stock = PROGRAM.stock("save", version).facts
     assert stock["copied"] and stock["staged"]
     shim = PROGRAM.shim("save", version).facts
@@ -27,7 +27,7 @@ def test_checkpoint_is_saved_on_a_mount_without_permissions():
     assert PROGRAM.shim("mount", "2.5.1").facts["error"] is None
 
 
-def test_error_is_raised():
+def test_unpicklable_checkpoint_raises():
     assert PROGRAM.shim("fails").facts["error"] in ("AttributeError", "PicklingError")
 
 

@@ -46,7 +46,7 @@ def test_warning_names_the_replaced_class_in_subclass_mode():
     )
 
 
-def test_no_warning_about_the_class_of_the_checkpoint_in_subclass_mode():
+def test_warning_about_the_checkpoint_class_is_absent_in_subclass_mode():
     assert observed("2.6.6", "trained", NAME) == ({"failed": None, "made": "Trained", "width": 5}, [])
 
 

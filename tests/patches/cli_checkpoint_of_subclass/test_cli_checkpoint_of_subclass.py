@@ -11,7 +11,7 @@ MADE = {"subclass": ("Deeper", {"width": 5, "depth": 3}), "same": ("Model", {"wi
 
 
 @pytest.mark.parametrize("toggle", [None, "default,security"])
-def test_no_module_is_imported_that_the_file_names(toggle):
+def test_module_named_in_the_file_is_not_imported(toggle):
     assert PROGRAM.stock("unknown").facts == LOST
     shim = PROGRAM.shim("unknown", toggle=toggle).facts
     assert "'_named_in_file.Model', and that is not a subclass of Model that has been imported" in shim["error"]

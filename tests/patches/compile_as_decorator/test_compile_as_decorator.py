@@ -12,7 +12,7 @@ test_arguments_of_a_compiled_module_are_kept = PROGRAM.unchanged(
 )
 
 
-def test_works_if_lightning_was_imported_first():
+def test_decorator_works_if_lightning_was_imported_first():
     program = (
         "import torch, lightning.fabric, lightning_patches\n"
         "print(torch.compile(backend='eager')(lambda x: x + 1)(torch.ones(1)).item())"

@@ -44,7 +44,7 @@ def test_crashing_torch_query_is_not_used():
 test_uncompiled_module_logs_as_on_stock = PROGRAM.unchanged("eager", on=("2.6.6",))
 
 
-def test_works_with_the_other_logging_patches():
+def test_compiled_log_works_with_the_other_logging_patches():
     """Patches of what self.log calls work below it, in compiled code as in other."""
     names = "compiled-log,log-metrics-without-move,logged-metrics-device"
     for version in ("2.3.3", "2.4.0"):

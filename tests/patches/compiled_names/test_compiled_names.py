@@ -7,7 +7,7 @@ from tests.support.programs import Program
 PROGRAM = Program("compiled-names", "2.6.6", "pytorch-lightning")
 
 # The weights stay unchanged: a program may catch the error, and train on.
-test_strict_is_strict_about_all_others = PROGRAM.unchanged(
+test_strict_load_still_requires_all_other_names = PROGRAM.unchanged(
     "other",
     "missing",
     "shape",

@@ -4,7 +4,7 @@ from tests.support.programs import Program
 PROGRAM = Program("csv-logger-appends", "2.0.9")
 
 # Also with a column that is added later, and if another process has written the file.
-test_file_is_the_same = PROGRAM.unchanged(
+test_checkpoint_file_is_unchanged = PROGRAM.unchanged(
     "columns", "touched", on=("2.0.0", "2.0.9"), check=sees(lambda seen: len(seen["rows"]) == 8), observed=only("rows")
 )
 

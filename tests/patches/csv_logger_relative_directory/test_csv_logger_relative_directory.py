@@ -5,7 +5,7 @@ PROGRAM = Program("csv-logger-relative-directory", "2.0.2", toggle="all")
 
 RIGHT = {"versions": [0, 1, 2], "folders": ["version_0", "version_1", "version_2"]}
 
-test_trainer_logger_below_2_0_3_is_fixed_too = PROGRAM.fixed(
+test_trainer_logger_of_an_old_release_is_fixed = PROGRAM.fixed(
     bug=observes({"versions": [0, 0, 0], "folders": ["version_0"]}), right=observes(RIGHT)
 )
 

@@ -39,7 +39,7 @@ def assert_right(found: dict[str, Any]) -> None:
     ("distribution", "version"),
     [("lightning", "2.1.0"), ("pytorch-lightning", "2.3.3"), ("lightning", "2.6.6")],
 )
-def test_error_arrives_as_itself(distribution: str, version: str) -> None:
+def test_error_of_a_worker_is_raised_unchanged(distribution: str, version: str) -> None:
     stock = PROGRAM.stock(version=version, distribution=distribution).facts
     for way in HIDDEN_IN_STOCK:
         assert stock[way]["error"] == MASKED, way

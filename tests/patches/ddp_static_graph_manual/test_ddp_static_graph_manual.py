@@ -42,12 +42,12 @@ def test_two_backwards_in_a_step_warn_and_end_as_in_the_fixed_release():
 
 
 @pytest.mark.parametrize(("version", "broken"), [("2.5.6", FITS), ("2.6.6", FITS[1:])])
-def test_broken_fits_work(version, broken):
+def test_ranks_stay_in_step_in_fits_that_stock_breaks(version, broken):
     stock = observed(Variant("lightning", version))
     assert tuple(fit for fit in FITS if not in_step(stock[fit])) == broken, stock
 
 
-def test_unsupported_case_causes_a_warning():
+def test_no_sync_in_the_first_backward_causes_a_warning():
     stock = observed(Variant("lightning", "2.5.6"), "no_sync")
     assert not in_step(stock["first fit"])
     shim = PROGRAM.shim("no_sync")

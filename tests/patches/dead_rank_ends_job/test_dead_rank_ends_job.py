@@ -18,7 +18,7 @@ test_patch_is_opt_in_since_it_ends_a_working_rank_zero = PROGRAM.unchanged(
 )
 
 
-def test_working_rank_zero_is_ended():
+def test_rank_zero_that_still_works_is_ended_when_another_rank_dies():
     assert PROGRAM.shim("late").facts == ENDS
 
 

@@ -6,7 +6,7 @@ PROGRAM = Program(NAME, "2.0.2", toggle="default")
 TRAINS = sees(lambda seen: seen["steps"] == 3)
 
 
-def test_decorator_with_batch_idx_gets_it_by_default():
+def test_decorated_hook_with_batch_idx_gets_it_by_default():
     result = PROGRAM.shim("dropped")
     assert TRAINS(result), result
 

@@ -5,7 +5,7 @@ NAME = "eval-mode-kept"
 PROGRAM = Program(NAME, "2.1.4", "pytorch-lightning")
 
 
-def test_nothing_is_warned_of_where_the_mode_is_kept():
+def test_warning_is_absent_where_the_mode_is_kept():
     result = PROGRAM.shim("validated")
     assert result.observations[0]["warnings"] == [], result
 

@@ -11,7 +11,7 @@ PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning", alone=True)
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
 @pytest.mark.parametrize(("case", "last"), [("fitted", (3, 6)), ("new", (0, 0))])
-def test_epoch_and_step_are_those_of_the_checkpoint(version, case, last):
+def test_evaluation_has_the_epoch_and_step_of_the_checkpoint(version, case, last):
     stock, shim, file = (
         PROGRAM.stock(case, version).facts,
         PROGRAM.shim(case, version).facts,
@@ -24,7 +24,7 @@ def test_epoch_and_step_are_those_of_the_checkpoint(version, case, last):
 
 
 @pytest.mark.parametrize("case", ["validate", "predict"])
-def test_validation_and_prediction(case):
+def test_validate_and_predict_have_the_step_of_the_checkpoint(case):
     assert itemgetter("epoch", "step")(PROGRAM.shim(case).facts) == (0, 2)
 
 

@@ -18,7 +18,7 @@ def observed(variant, case):
 
 @pytest.mark.parametrize("case", ["refused", "failing"])
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.1.1"), ("lightning", "2.6.6")])
-def test_no_hook_remains(distribution, version, case):
+def test_refused_or_failing_call_leaves_no_hook(distribution, version, case):
     call, left = observed(Variant(distribution, version), case)
     assert left["hooks"] == [3, 3] and "_wrap_method_with_module_call_tracker.<locals>.hook" in left["saved"]
     assert ("from outside the" in left["after"]) is (case == "refused")

@@ -66,7 +66,7 @@ def assert_fixed(part: str, stock: Result, shim: Result) -> None:
 
 @pytest.mark.parametrize("part", ACCESS)
 @pytest.mark.parametrize("release", RELEASES, ids="-".join)
-def test_every_way_to_reach_a_part(release: tuple[str, str], part: str) -> None:
+def test_gradients_are_averaged_for_every_way_to_reach_a_submodule(release: tuple[str, str], part: str) -> None:
     stock = variant(release, shim=False)
     first, second = seen(stock, part)
     if part == "item" or (part == "method_of_root" and release[1] != "2.0.9"):
@@ -103,13 +103,13 @@ def test_every_way_to_reach_a_part(release: tuple[str, str], part: str) -> None:
         "compiled_child",
     ],
 )
-def test_every_way_to_train(part: str) -> None:
+def test_gradients_are_averaged_for_every_way_to_train(part: str) -> None:
     stock = variant(NEWEST, shim=False)
     assert not any("error" in rank for rank in seen(stock, part))
     assert_fixed(part, stock, variant(NEWEST, shim=True))
 
 
-def test_simulated_cuda() -> None:
+def test_gradients_on_a_gpu_are_averaged() -> None:
     stock, shim = variant(NEWEST, shim=False, cases="cuda"), variant(NEWEST, shim=True, cases="cuda")
     assert_fixed("on_cuda", stock, shim)
     assert seen(shim, "fsdp") == seen(stock, "fsdp")  # left alone
@@ -121,14 +121,14 @@ def test_torch_without_accumulation_hooks_is_unchanged() -> None:
     assert seen(shim, "hooks_on_accumulators") == seen(stock, "hooks_on_accumulators")
 
 
-def test_methods_on_one_device() -> None:
+def test_method_works_on_one_device_as_on_two() -> None:
     """Calls that work on two devices also work on one, where users try their scripts first."""
     stock, shim = variant(NEWEST, shim=False, cases="single"), variant(NEWEST, shim=True, cases="single")
     assert REFUSED["method_of_root"] in seen(stock, "on_one_device")[0]["error"]
     assert seen(shim, "on_one_device") == seen(stock, "on_one_device", "recommended")
 
 
-def test_model_of_the_user_is_unchanged() -> None:
+def test_copied_saved_and_compiled_models_are_unchanged() -> None:
     stock, shim = variant(NEWEST, shim=False), variant(NEWEST, shim=True)
     for part in ("copies_and_files", "freed", "compiled_wrapper"):
         assert seen(shim, part) == seen(stock, part)
@@ -182,7 +182,7 @@ def test_backward_on_only_one_rank_is_detected_at_the_next_backward() -> None:
         assert "1 in rank 0, 0 in rank 1" in said[0] and "`.module`" in said[0]
 
 
-def test_waiting_rank_prints_a_line() -> None:
+def test_rank_that_waits_for_another_warns() -> None:
     shim = variant(NEWEST, shim=True, cases="late")
     first, second = warnings_of(shim, "one_rank_comes_late")
     assert len(first) == 1 and first[0].startswith("[rank 0] has waited 1")
@@ -190,7 +190,7 @@ def test_waiting_rank_prints_a_line() -> None:
     assert len({str(rank) for rank in seen(shim, "one_rank_comes_late")}) == 1, "and then they are averaged"
 
 
-def test_lightnings_refusal_stays_where_autocast_would_be_missed() -> None:
+def test_method_under_autocast_is_refused_as_on_stock() -> None:
     for shim in (False, True):
         for rank in seen(variant(NEWEST, shim=shim), "methods_under_autocast"):
             assert REFUSED["method_of_root"] in rank["error"]

@@ -7,7 +7,7 @@ PROGRAM = Program("finder-on-resume", "2.6.6")
 
 
 @pytest.mark.parametrize("version", ["2.2.5", "2.6.6"])
-def test_batch_size_that_is_not_in_the_checkpoint_is_warned_of(version):
+def test_batch_size_that_is_not_in_the_checkpoint_causes_a_warning(version):
     assert PROGRAM.stock("unsaved", version).facts["epochs"][0][:2] == [0, 0]
     patched = PROGRAM.shim("unsaved", version).facts
     assert [start[0] for start in patched["epochs"]] == [2] and patched["epochs"][0][3] == 2

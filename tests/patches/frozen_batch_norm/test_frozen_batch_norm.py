@@ -5,7 +5,7 @@ from tests.support.programs import Program
 PROGRAM = Program("frozen-batch-norm", "2.6.6")
 
 
-def test_unfrozen_it_counts_again():
+def test_unfrozen_batch_norm_updates_its_statistics_again():
     shim = PROGRAM.shim("unfrozen").facts
     assert shim["mean"] != [(0.0).hex()] * 2 and shim["weight"] == [(1.0).hex()] * 2
 

@@ -47,7 +47,7 @@ def test_custom_profiler_is_called(release):
 
 
 @pytest.mark.distributed
-def test_two_ranks():
+def test_hooks_on_two_ranks_see_the_state_of_stock():
     _observes_the_same(NEWEST, "ddp")
 
 

@@ -13,15 +13,15 @@ def seen(case, shim=True, version="2.6.6"):
 
 
 @pytest.mark.parametrize("case", ["outside", "alone"])
-def test_hyperparameters_of_one_object_are_unchanged(case):
+def test_hparams_of_an_object_without_parts_are_unchanged(case):
     assert seen(case) == seen(case, shim=False)
 
 
-def test_part_has_the_values_of_its_most_derived_class():
+def test_part_has_the_hparams_of_its_most_derived_class():
     assert seen("derived")["part"] == {"width": 3, "depth": 1}
 
 
-def test_other_names_of_the_whole_are_still_collected():
+def test_hparams_of_the_whole_keep_their_names():
     assert "part" in seen("inside")["keys"] and seen("inside")["keys"] == seen("inside", shim=False)["keys"]
 
 

@@ -15,7 +15,7 @@ def observed(case, version, shim=False):
 
 
 @pytest.mark.parametrize("case", ["chdir", "drawn"])
-def test_ranks_that_change_directory_work_where_they_did(case):
+def test_ranks_that_change_directory_keep_their_directory(case):
     """Hydra's files are those of rank zero, not those of the last rank."""
     stock, shim = observed(case, "2.0.6"), observed(case, "2.0.6", shim=True)
     for ranks, job in ((stock, "train_ddp_process_1"), (shim, "hydra_output_directory")):

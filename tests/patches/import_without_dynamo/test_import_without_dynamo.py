@@ -56,7 +56,7 @@ print(json.dumps([loaded, torch._dynamo is sys.modules["torch._dynamo"], torch._
     (NAME, "", False),
     (NAME, "import torch._dynamo", True),
 ])  # fmt: skip
-def test_dynamo_is_torchs_own_and_imported_unless_the_patch_is_enabled(release, toggle, before, loaded):
+def test_dynamo_is_imported_unless_the_patch_is_enabled(release, toggle, before, loaded):
     program = LOADED.format(before=before)
     assert printed(program, release, toggle) == [loaded, True, "torch._dynamo.eval_frame"]
 
@@ -95,7 +95,7 @@ print(json.dumps([seen, hints, loaded]))
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_optimized_module_answers_as_torchs_class(release):
+def test_optimized_module_behaves_as_torchs_class(release):
     stock, patched = printed(CLASS, release, None), printed(CLASS, release)
     assert stock[:2] == patched[:2]
     assert (stock[2], patched[2]) == (True, False)
@@ -143,7 +143,7 @@ print(json.dumps([errors, isinstance(torch.compile(model, backend="eager"), Opti
 """
 
 
-def test_class_answers_while_another_thread_imports_dynamo():
+def test_class_check_works_while_another_thread_imports_dynamo():
     assert printed(THREADS, "2.6.6") == [[], True]
 
 

@@ -36,7 +36,7 @@ def assert_reported(found: dict[str, dict[str, Any]]) -> None:
 
 @pytest.mark.distributed
 @pytest.mark.parametrize(("distribution", "version"), [("pytorch-lightning", "2.1.0"), ("lightning", "2.6.6")])
-def test_ddp(distribution: str, version: str) -> None:
+def test_data_made_in_the_block_works_with_ddp(distribution: str, version: str) -> None:
     stock, shim = (observed("ddp", distribution, version, shim) for shim in (False, True))
     assert len(stock) == len(shim) == 2
     for rank in range(2):
@@ -59,7 +59,7 @@ def test_ddp(distribution: str, version: str) -> None:
     assert shim[1]["warnings"] == []
 
 
-def test_one_device() -> None:
+def test_data_made_in_the_block_works_on_one_device() -> None:
     (stock,), (shim,) = (observed("one_device", "pytorch-lightning", "2.3.3", shim) for shim in (False, True))
     assert_reported(stock["inside"])
     for data in stock["outside"].keys() - {*WORKS_IN_STOCK, *FAILS_BY_ITSELF}:
@@ -91,7 +91,7 @@ def test_working_programs_are_unchanged() -> None:
     assert sorted(epochs[:12]) == sorted(epochs[12:]) == list(range(12))
 
 
-def test_fabric() -> None:
+def test_data_made_in_the_block_works_with_fabric() -> None:
     (stock,), (shim,) = (observed("fabric", "lightning", "2.1.0", shim) for shim in (False, True))
     for data, outside in stock["outside"].items():
         assert stock["inside"][data]["error"] == REPORTED, data

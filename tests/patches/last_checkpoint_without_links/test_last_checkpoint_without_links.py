@@ -4,7 +4,7 @@ from tests.support.programs import Program
 PROGRAM = Program("last-checkpoint-without-links", "2.1.1", "pytorch-lightning")
 
 
-def test_folder_is_copied():
+def test_last_checkpoint_folder_is_a_copy():
     assert PROGRAM.shim("folder").facts == {"link": False, "step": 2}
 
 

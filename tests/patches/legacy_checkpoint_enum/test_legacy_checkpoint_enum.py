@@ -17,7 +17,9 @@ PROOFS = tuple(
 test_plain_checkpoint_loads_as_on_stock = PROGRAM.unchanged(
     "plain", check=sees(lambda seen: seen["error"] is None and not seen["left"])
 )
-test_own_enumeration_is_kept = PROGRAM.unchanged("own", check=sees(lambda seen: seen["error"] is None and seen["left"]))
+test_custom_enumeration_is_kept = PROGRAM.unchanged(
+    "own", check=sees(lambda seen: seen["error"] is None and seen["left"])
+)
 test_broken_checkpoint_is_refused_as_on_stock = PROGRAM.unchanged(
     "broken", check=sees(lambda seen: seen["error"] is not None)
 )

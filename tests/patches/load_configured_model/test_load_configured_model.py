@@ -8,7 +8,7 @@ test_loadable_checkpoint_is_loaded_as_on_stock = PROGRAM.unchanged(
 )
 
 
-def test_error_is_unchanged_if_configure_model_does_not_help():
+def test_error_is_unchanged_if_configure_model_makes_no_difference():
     stock, shim = (result.facts for result in PROGRAM.both("other"))
     assert "Unexpected key(s) in state_dict" in stock["error"]
     assert shim["error"] == stock["error"] and shim["own"]

@@ -23,7 +23,7 @@ def observed(variant, case="cpu"):
     ("distribution", "version", "case"),
     [("lightning", "2.6.6", "gpu")],
 )
-def test_nothing_is_moved_that_is_there(distribution, version, case):
+def test_metrics_on_their_device_are_not_moved(distribution, version, case):
     stock_moves, stock_metrics = observed(Variant(distribution, version), case)
     assert min(stock_moves) > 0, stock_moves
     moves, metrics = observed(Variant(distribution, version, shim=True), case)
@@ -31,7 +31,7 @@ def test_nothing_is_moved_that_is_there(distribution, version, case):
     assert metrics == stock_metrics
 
 
-def test_backport_of_19814_costs_no_moves_either():
+def test_backport_of_19814_moves_no_metrics():
     moves, metrics = observed(Variant("lightning", "2.3.3", shim=True), "gpu")
     assert max(moves) == 0, moves
     assert metrics == observed(Variant("lightning", "2.6.6"), "gpu")[1]

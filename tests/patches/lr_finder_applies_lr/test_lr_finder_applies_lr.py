@@ -45,7 +45,7 @@ def test_parameter_groups_with_different_rates_are_named():
 
 
 # Tuner.lr_find, as the warning recommends: the fit makes its optimizers anew, and each group has its rate.
-test_no_message_if_the_search_precedes_the_fit = PROGRAM.unchanged(
+test_message_is_absent_if_the_search_precedes_the_fit = PROGRAM.unchanged(
     "groups_tuner",
     check=sees(lambda seen: seen["warnings"] == [] and seen["rates"][0] == [seen["attribute"], *OLD_RATES[0][1:]]),
 )
@@ -54,7 +54,7 @@ test_run_without_the_bug_is_unchanged = PROGRAM.unchanged("tuner", "no_update", 
 
 
 @pytest.mark.distributed
-def test_two_ranks():
+def test_both_ranks_train_with_the_found_rate():
     stock = PROGRAM.stock("ddp")
     assert [rank["rates"][0] for rank in stock.observations] == OLD_RATES * 2, stock
     shim = PROGRAM.shim("ddp", toggle=TOGETHER)

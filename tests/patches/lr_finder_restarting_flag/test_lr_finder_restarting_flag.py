@@ -44,7 +44,7 @@ def test_all_finder_patches_equal_the_newest_release():
         assert observed(Variant(distribution, version, shim=True), toggle=TOGETHER) == newest
 
 
-def test_each_finder_patch_works_without_the_others():
+def test_each_finder_patch_fixes_its_bug_alone():
     variant = Variant("lightning", "2.2.5", shim=True)
     shim = observed(variant, toggle=f"{TOGETHER},-lr-finder-train-loader")
     assert shim["events"] == [f"train {i}" for i in range(10)] + ["validate 10"]

@@ -19,5 +19,5 @@ test_patch_is_opt_in = PROGRAM.unchanged(
 )
 
 
-def test_too_few_losses():
+def test_suggestion_is_none_for_too_few_losses():
     assert PROGRAM.shim("few").facts["suggested"] is None

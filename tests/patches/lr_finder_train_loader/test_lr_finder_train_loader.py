@@ -43,6 +43,6 @@ def _batches(count):
     return lambda result: [rank["batches"]["0"] for rank in result.observations] == [count, count]
 
 
-test_two_ranks = pytest.mark.distributed(
+test_finder_on_two_ranks_uses_all_batches = pytest.mark.distributed(
     PROGRAM.fixed("ddp", bug=_batches(5), right=_batches(8), like="2.5.3", toggle=TOGETHER)
 )

@@ -9,7 +9,7 @@ test_other_intervals_save_as_on_stock = PROGRAM.unchanged(
 test_interval_that_has_not_passed_saves_nothing = PROGRAM.unchanged(
     "hour", check=sees(lambda seen: seen["steps"] == [])
 )
-test_waits_for_a_metric_of_the_validation = PROGRAM.fixed(
+test_scheduler_waits_for_a_metric_of_the_validation = PROGRAM.fixed(
     "monitor", bug=sees(lambda seen: seen["steps"] == []), right=sees(lambda seen: seen["steps"] == [2, 3, 4])
 )
 

@@ -180,7 +180,7 @@ test_custom_checkpoint_code_sees_the_calls_of_stock = PROGRAM.unchanged(
 
 @pytest.mark.parametrize(("version", "kept"), [("2.0.9", 1), ("2.6.6", 0)])
 @pytest.mark.parametrize("toggle", ["1", "1,checkpoint-written-once"])
-def test_file_replaces_the_last_one_as_on_stock(version, kept, toggle):
+def test_new_file_replaces_the_last_checkpoint_as_on_stock(version, kept, toggle):
     for on in (False, True):
         result = PROGRAM.run("linked", version, shim=on, toggle=toggle)
         assert result.observations == [{"kept": kept}], result

@@ -7,7 +7,7 @@ PROGRAM = Program(NAME, "2.2.5", alone=True)
 test_other_loaders_are_unchanged = PROGRAM.unchanged("like", "torch")
 
 
-def test_several_ranks_are_refused_as_on_stock():
+def test_custom_batch_sampler_on_several_ranks_is_refused_as_on_stock():
     assert all(map(_is_refused, PROGRAM.both("ranks")))
 
 

@@ -26,7 +26,7 @@ def times_out(result):
         ("2.2.5", "module", "Timed out waiting 4000ms"),
     ],
 )
-def test_ranks_wait(version, case, reported):
+def test_ranks_wait_for_prepare_data_longer_than_the_timeout(version, case, reported):
     stock = PROGRAM.stock(case, version)
     assert not stock.ok and reported in stock.output, stock
     shim = PROGRAM.shim(case, version)

@@ -6,13 +6,13 @@ from tests.support.programs import Program
 
 PROGRAM = Program("remote-checkpoint-kept-on-resume", "2.6.6")
 
-test_they_are_those_that_remain_if_everything_is_kept = PROGRAM.unchanged(
+test_files_are_unchanged_if_every_checkpoint_is_kept = PROGRAM.unchanged(
     "keep-all", check=sees(lambda seen: seen["old"] == ["epoch=0.ckpt"] and seen["resumed_from_exists"])
 )
 
 
 @pytest.mark.parametrize("version", ["2.0.9", "2.6.6"])
-def test_path_of_a_custom_checkpoint_io_is_kept(version):
+def test_checkpoint_with_a_custom_scheme_is_kept(version):
     """It ended the training: fsspec was asked for the scheme. What is kept is told by the callback's directory."""
     stock, shim = (result.facts for result in PROGRAM.both("own-scheme", version))
     assert stock["same_directory"] == shim["same_directory"] == ["epoch=2.ckpt"]

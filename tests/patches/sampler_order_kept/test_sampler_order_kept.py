@@ -9,7 +9,7 @@ PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning")
 KEPT = [{"seen": 2 * list(range(15 - rank, -1, -2))} for rank in range(2)]
 
 
-def test_nothing_is_warned_of_where_the_order_is_kept():
+def test_warning_is_absent_where_the_order_is_kept():
     result = PROGRAM.shim()
     assert [rank["warnings"] for rank in result.observations] == [[], []], result
 

@@ -11,7 +11,7 @@ RIGHT = {"lr": (0.025).hex()}
 """The learning rate of 0.1 after two epochs that halve it."""
 
 
-def test_result_equals_the_official_fix():
+def test_official_fix_accepts_the_schedulers():
     assert PROGRAM.stock().facts == RIGHT
 
 
@@ -32,5 +32,5 @@ def test_stock_refuses_the_schedulers(version, status, said):
         if (version, case) != ("1.6.5", "by its path")  # which 1.6 refuses with torch 1.13, too
     ],
 )
-def test_they_are_taken(version, case):
+def test_patch_accepts_the_schedulers(version, case):
     assert PROGRAM.shim(case, version).facts == RIGHT

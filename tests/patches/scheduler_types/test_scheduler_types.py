@@ -16,7 +16,7 @@ def test_official_fix_halves_the_rate_in_each_epoch():
 
 @pytest.mark.parametrize("case", ["", "every step", "plateau"])
 @pytest.mark.parametrize("version", ["1.5.10", "1.6.5", "1.7.7", "1.8.3"])
-def test_they_are_taken(version, case):
+def test_patch_accepts_the_schedulers(version, case):
     assert PROGRAM.shim(case, version).facts == PROGRAM.stock(case).facts
 
 

@@ -33,13 +33,13 @@ def assert_left_together(seen):
     assert seen["checkpoint"] == ["preempted.ckpt"], seen
 
 
-def test_signal_to_one_rank(stock_hangs):
+def test_signal_to_one_rank_ends_both_at_the_same_batch(stock_hangs):
     seen = observed(Variant("lightning", "2.6.6", shim=True), "one")
     assert_left_together(seen)
     assert seen["places"][0][0] < 500, seen
 
 
-def test_signals_to_both_ranks_some_batches_apart():
+def test_signals_some_batches_apart_end_both_ranks_at_the_same_batch():
     stock = observed(Variant("pytorch-lightning", "2.5.2"), "all")
     assert stock["statuses"] != [143, 143], stock
     assert_left_together(observed(Variant("pytorch-lightning", "2.5.2", shim=True), "all"))
@@ -48,7 +48,7 @@ def test_signals_to_both_ranks_some_batches_apart():
 @pytest.mark.parametrize(
     ("case", "evaluated"), [("validation", [500, 500]), ("sanity", [300, 300]), ("uneven", [200, 60])]
 )
-def test_validation_finishes(case, evaluated, stock_hangs):
+def test_signal_during_validation_ends_the_job_after_it(case, evaluated, stock_hangs):
     seen = observed(Variant("lightning", "2.6.6", shim=True), case)
     assert seen["statuses"] == [143, 143] and seen["received"] == [True, True], seen
     assert [rank[1] for rank in seen["places"]] == evaluated and len({rank[0] for rank in seen["places"]}) == 1, seen

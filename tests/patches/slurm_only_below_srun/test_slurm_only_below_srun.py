@@ -56,7 +56,7 @@ def test_launcher_of_the_ranks_is_detected(version, case, launcher):
 @pytest.mark.distributed
 @pytest.mark.xdist_group("slurm")
 @pytest.mark.timeout(600)
-def test_real_slurm(tmp_path):
+def test_launcher_is_detected_in_a_real_slurm_cluster(tmp_path):
     tmp_path.joinpath("launcher.py").write_text(LAUNCHER)
     python = shlex.join([sys.executable, str(tmp_path / "launcher.py")])
     variables = environment_of(Variant("pytorch-lightning", "2.6.6", shim=True), toggle=NAME)

@@ -3,10 +3,10 @@ from tests.support.programs import Program
 
 PROGRAM = Program("tf32-advice", "2.2.0", options={"simulated_cuda": True})
 
-test_advice_is_still_given = PROGRAM.unchanged(
+test_warning_of_stock_about_precision_is_kept = PROGRAM.unchanged(
     "trainer-unset", "fabric-unset", on=("2.0.9", "2.6.6"), check=sees(lambda seen: seen["advice"] > 0)
 )
-test_advice_is_not_given_if_precision_is_set = PROGRAM.unchanged(
+test_warning_of_stock_is_absent_if_precision_is_set = PROGRAM.unchanged(
     "trainer-older", on=("2.0.9", "2.6.6"), check=sees(lambda seen: seen["advice"] == 0)
 )
 

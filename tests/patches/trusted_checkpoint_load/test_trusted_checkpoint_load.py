@@ -14,7 +14,7 @@ def seen(version, case="", **options):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.3.3", "2.6.0", "2.6.6"])
-def test_trusted_directory_loads(version):
+def test_checkpoint_in_a_trusted_directory_loads(version):
     stock = PROGRAM.stock(version=version)
     assert not stock.ok and REFUSED in stock.output, stock
 
@@ -25,7 +25,7 @@ def test_trusted_directory_loads(version):
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.2.5", "2.6.6"])
 @pytest.mark.parametrize(("word", "seen_then"), [("best", 1), ("last", 4)])
-def test_trust_for_files_of_other_users(version, word, seen_then):
+def test_file_of_another_user_loads_only_from_a_trusted_directory(version, word, seen_then):
     trusted, untrusted = seen(version, word), seen(version, f"{word}-untrusted")
     assert trusted.ok, trusted
     assert trusted.observations == [{word: seen_then, "warnings": []}]

@@ -49,7 +49,9 @@ def assert_as_if_never_searched(distribution, version, case, no_search, error):
         ("lightning", "2.1.0", "validate_callback", BROKE, {"callbacks", "loggers", "limits", "hparams"}),
     ],
 )
-def test_releases_without_upstream_cleanup(distribution, version, case, error, left, no_search):
+def test_failed_search_is_undone_on_releases_without_upstream_cleanup(
+    distribution, version, case, error, left, no_search
+):
     stock = stock_variant(distribution, version, case)
     assert stock["error"] == error, stock
     assert left <= set(stock["changed"]), stock
@@ -66,7 +68,9 @@ def test_releases_without_upstream_cleanup(distribution, version, case, error, l
         ("lightning", "2.6.6", "class_batch_size", BROKE, {"callbacks", "hparams"}),
     ],
 )
-def test_releases_with_partial_upstream_cleanup(distribution, version, case, error, left, no_search):
+def test_failed_search_is_undone_on_releases_with_partial_upstream_cleanup(
+    distribution, version, case, error, left, no_search
+):
     stock = stock_variant(distribution, version, case)
     assert stock["error"] == error, stock
     assert left <= set(stock["changed"]), stock
@@ -75,7 +79,7 @@ def test_releases_with_partial_upstream_cleanup(distribution, version, case, err
 
 
 @pytest.mark.parametrize("case", ["lr_loader", "batch_size_loader"])
-def test_first_error_arrives(case, no_search):
+def test_error_of_a_loader_is_raised_unmasked(case, no_search):
     stock = stock_variant("lightning", "2.6.6", case)
     assert stock["error"] == MASKED, stock
     assert_as_if_never_searched("lightning", "2.6.6", case, no_search, BROKE)

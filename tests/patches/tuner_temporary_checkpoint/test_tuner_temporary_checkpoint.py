@@ -29,7 +29,7 @@ def test_search_reads_its_own_checkpoint(distribution, version, case, unaffected
         assert shim.observations == official.observations, (shim, official)
 
 
-def test_no_other_file_is_trusted_for_its_name():
+def test_user_file_with_the_name_of_a_temporary_checkpoint_is_refused():
     shim = run(SCENARIO, Variant("lightning", "2.6.6", shim=True), "user_file", toggle=PATCH)
     assert not shim.ok, shim
     assert "1 fix" in shim.output, shim
@@ -38,7 +38,7 @@ def test_no_other_file_is_trusted_for_its_name():
 
 @pytest.mark.parametrize("version", ["2.3.3", "2.6.6"])
 @pytest.mark.parametrize("case", ["exchanged", "exchanged_error"])
-def test_by_default_nothing_is_read_that_this_run_did_not_write(version, case):
+def test_file_that_this_run_did_not_write_is_refused_by_default(version, case):
     """A user who can write to the directory during the search can't execute code, after success or failure."""
     for toggle in (None, "tuner-cleanup-on-error"):
         result = run(SCENARIO, Variant("lightning", version, shim=True), case, toggle=toggle)
@@ -48,7 +48,7 @@ def test_by_default_nothing_is_read_that_this_run_did_not_write(version, case):
 
 
 @pytest.mark.parametrize("version", ["2.3.3", "2.6.6"])
-def test_by_default_a_local_file_is_read_since_this_run_wrote_it(version):
+def test_local_file_that_this_run_wrote_is_read_by_default(version):
     result = run(SCENARIO, Variant("lightning", version, shim=True), "lr_callback")
     assert result.ok, result
 

@@ -15,7 +15,7 @@ def test_validation_within_the_epoch_and_at_its_end(version):
 
 
 # It has just run, or is not due at the end of an epoch, or the program ended the epoch.
-test_no_validation_that_is_not_due = PROGRAM.unchanged("fifth", "uneven", "skip", observed=only("seen"))
+test_validation_that_is_not_due_is_not_run = PROGRAM.unchanged("fifth", "uneven", "skip", observed=only("seen"))
 
 
 def test_accumulated_gradients_are_kept():

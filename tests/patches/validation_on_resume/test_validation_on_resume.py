@@ -17,7 +17,7 @@ def seen(version, case, shim=False, fork=None):
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.4.0"])
 @pytest.mark.parametrize("case", ["start", "early", "epoch"])
-def test_validation_that_had_not_ended_is_run(version, case):
+def test_unfinished_validation_is_run_as_on_stock(version, case):
     patched, stock = seen(version, case, shim=True), seen(version, case)
     assert patched["resumed"] == stock["resumed"]
 
@@ -49,7 +49,7 @@ def test_module_that_marks_the_first_validation_is_unchanged(version):
     assert is_right(seen(version, "marks", fork=forks.directory_of("pytorch-lightning", version, [NAME])))
 
 
-def test_own_check_on_the_loop_is_kept():
+def test_custom_check_on_the_loop_is_kept():
     assert not difference("own_check", "2.2.5", NAME)
 
 

@@ -7,7 +7,7 @@ from tests.patches.batch_size_finder_limit.test_batch_size_finder_limit import s
 
 @pytest.mark.parametrize("version", ["2.6.0", "2.6.6"])
 @pytest.mark.parametrize("case", ["power", "binsearch"])
-def test_untried_limit_is_warned_of_once(version, case):
+def test_untried_limit_causes_one_warning(version, case):
     warned, stock = seen(case, toggle=None, version=version), seen(case, shim=False, version=version)
     (warning,) = warned["warnings"]
     assert f"reached max_val=20 and returns {stock['found']}, but the largest that it has tried is 12." in warning
@@ -15,9 +15,9 @@ def test_untried_limit_is_warned_of_once(version, case):
 
 
 @pytest.mark.parametrize("case", ["oom", "small", "trials"])
-def test_no_warning_if_the_size_was_tried(case):
+def test_warning_is_absent_if_the_size_was_tried(case):
     assert seen(case, toggle=None)["warnings"] == []
 
 
-def test_no_warning_beside_the_opt_in_patch():
+def test_warning_is_absent_if_the_opt_in_patch_is_selected():
     assert seen("power", toggle="default,batch-size-finder-limit")["warnings"] == []

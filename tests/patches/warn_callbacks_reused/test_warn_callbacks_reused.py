@@ -13,7 +13,7 @@ def seen(version, case, shim=True):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-def test_reused_callbacks_are_warned_of_once_each(version):
+def test_each_reused_callback_causes_one_warning(version):
     warned, stock = seen(version, "reused"), seen(version, "reused", shim=False)
     assert warned["epochs"] == stock["epochs"] < 6
     early, saving = sorted(warned["warnings"])
@@ -22,5 +22,5 @@ def test_reused_callbacks_are_warned_of_once_each(version):
 
 
 @pytest.mark.parametrize("case", ["new", "same-trainer", "resumed", "reset"])
-def test_no_warning_without_the_state_of_another_run(case):
+def test_warning_is_absent_for_fresh_callbacks(case):
     assert seen("2.6.6", case) == seen("2.6.6", case, shim=False)

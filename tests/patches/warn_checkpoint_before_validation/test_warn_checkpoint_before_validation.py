@@ -13,7 +13,7 @@ def seen(version, case, shim=True, toggle=None):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-def test_checkpoint_with_an_old_metric_is_warned_of_once(version):
+def test_checkpoint_with_an_old_metric_causes_one_warning(version):
     warned, stock = seen(version, "within"), seen(version, "within", shim=False)
     (warning,) = warned["warnings"]
     assert "just before the validation of that step, and ranks it by the previous value of 'metric'" in warning
@@ -21,9 +21,9 @@ def test_checkpoint_with_an_old_metric_is_warned_of_once(version):
 
 
 @pytest.mark.parametrize("case", ["subclass", "apart", "no-monitor", "epochs"])
-def test_no_warning_of_other_checkpoints(case):
+def test_warning_is_absent_for_other_checkpoints(case):
     assert seen("2.6.6", case)["warnings"] == []
 
 
-def test_no_warning_beside_the_opt_in_patch():
+def test_warning_is_absent_if_the_opt_in_patch_is_selected():
     assert seen("2.6.6", "within", toggle="default,checkpoint-after-own-validation")["warnings"] == []

@@ -29,11 +29,11 @@ def test_scaled_gradients_cause_a_warning_and_are_unchanged(version):
 
 
 @pytest.mark.parametrize("case", ["two-by-hand", "norm-by-hand", "automatic"])
-def test_no_warning_if_gradients_are_unscaled(case):
+def test_warning_is_absent_if_gradients_are_unscaled(case):
     assert seen("2.6.6", case)[1] == []
 
 
-def test_no_warning_if_the_fix_is_selected():
+def test_warning_is_absent_if_the_opt_in_patch_is_selected():
     assert seen("2.6.6", "two", toggle="default,clipping-of-scaled-gradients")[1] == []
 
 

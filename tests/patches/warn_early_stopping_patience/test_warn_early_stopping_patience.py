@@ -13,7 +13,7 @@ def seen(version, case, shim=True, toggle=None):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-def test_patience_of_the_checkpoint_is_warned_of_once(version):
+def test_patience_of_the_checkpoint_causes_one_warning(version):
     warned = seen(version, "longer")
     (warning,) = warned.pop("warnings")
     assert "EarlyStopping has the patience of the checkpoint, 3, and not the 8 that the program gives." in warning
@@ -21,9 +21,9 @@ def test_patience_of_the_checkpoint_is_warned_of_once(version):
 
 
 @pytest.mark.parametrize("case", ["same", "fresh"])
-def test_no_warning_of_the_same_patience(case):
+def test_warning_is_absent_if_the_patience_is_the_same(case):
     assert seen("2.6.6", case)["warnings"] == []
 
 
-def test_no_warning_beside_the_opt_in_patch():
+def test_warning_is_absent_if_the_opt_in_patch_is_selected():
     assert seen("2.6.6", "longer", toggle="default,early-stopping-patience")["warnings"] == []

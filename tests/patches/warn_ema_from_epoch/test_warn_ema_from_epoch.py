@@ -12,7 +12,7 @@ def seen(case, shim=True, toggle=None, version="2.6.6"):
 
 
 @pytest.mark.parametrize("version", ["2.6.0", "2.6.6"])
-def test_early_average_is_warned_of_once(version):
+def test_early_average_causes_one_warning(version):
     warned = seen("epoch", version=version)
     (warning,) = warned.pop("warnings")
     assert "EMAWeightAveraging(update_starting_at_epoch=2) averages from the first step on" in warning
@@ -20,10 +20,10 @@ def test_early_average_is_warned_of_once(version):
 
 
 @pytest.mark.parametrize("case", ["subclass", "step", "both", "plain"])
-def test_no_warning_of_other_averages(case):
+def test_warning_is_absent_for_other_averages(case):
     assert seen(case)["warnings"] == []
 
 
-def test_no_warning_beside_the_opt_in_patch():
+def test_warning_is_absent_if_the_opt_in_patch_is_selected():
     assert seen("never", toggle="all")["warnings"] == []
     assert seen("never", toggle="all")["weight"] == seen("without", shim=False)["weight"]

@@ -25,5 +25,5 @@ def test_warns_and_changes_nothing(version):
     assert shim.observations == stock.observations
 
 
-def test_is_silent_where_nothing_is_left_out():
+def test_warning_is_absent_if_no_hook_is_skipped():
     assert not warns(result("curriculum: epoch end", NAME))

@@ -32,7 +32,7 @@ def test_warning_lists_the_names_of_each_rank(version, case, names):
     assert f"rank {rank} has logged ({names[rank]}), rank {1 - rank} ({names[1 - rank]})." in warning
 
 
-test_changes_no_value = PROGRAM.unchanged(
+test_selected_patch_changes_no_value = PROGRAM.unchanged(
     "epoch",
     observed=only("values"),
     check=lambda result: [rank["values"] for rank in result.observations] == [{"even": 15}, {"odd": 15}],
@@ -40,5 +40,5 @@ test_changes_no_value = PROGRAM.unchanged(
 
 
 @pytest.mark.parametrize("case", ["same", "local", "first", "computed"])
-def test_no_warning_if_ranks_log_the_same_names(case):
+def test_warning_is_absent_if_ranks_log_the_same_names(case):
     assert seen("2.6.6", case)[1] == [[], []]

@@ -14,7 +14,7 @@ def seen(version, case, shim=True):
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
 @pytest.mark.parametrize(("case", "kind"), [("update", "MeanMetric"), ("running", "RunningMean")])
-def test_missing_step_value_is_warned_of_once(version, case, kind):
+def test_missing_step_value_causes_one_warning(version, case, kind):
     patched, stock = seen(version, case), seen(version, case, shim=False)
     assert patched["names"] == stock["names"] and "mean_step" not in stock["names"]
     (warning,) = patched["warnings"]
@@ -22,5 +22,5 @@ def test_missing_step_value_is_warned_of_once(version, case, kind):
 
 
 @pytest.mark.parametrize("case", ["forward", "epoch", "tensor"])
-def test_no_warning_if_all_values_are_logged(case):
+def test_warning_is_absent_if_all_values_are_logged(case):
     assert seen("2.6.6", case) == seen("2.6.6", case, shim=False)

@@ -22,7 +22,7 @@ def test_warns_if_one_step_is_taken_twice(version, case, batch):
     ("version", "case"),
     [("2.0.0", "epoch"), ("2.4.0", "epoch"), ("2.4.0", "validation"), ("2.5.0", "batch"), ("2.5.1", "batch")],
 )
-def test_is_silent_if_no_step_is_taken_twice(version, case):
+def test_warning_is_absent_if_no_step_is_taken_twice(version, case):
     stock, shim = (result.facts for result in PROGRAM.both(case, version))
     assert stock["steps"] == 8 and not shim.pop("warnings")
     stock.pop("warnings", None)

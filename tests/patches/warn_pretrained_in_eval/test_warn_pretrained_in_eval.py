@@ -12,7 +12,7 @@ def seen(version, case, shim=True):
 
 
 @pytest.mark.parametrize("version", ["2.2.0", "2.5.4"])
-def test_module_that_is_trained_in_evaluation_mode_is_warned_of(version):
+def test_module_trained_in_evaluation_mode_causes_a_warning(version):
     warned = seen(version, "eval")
     (warning,) = warned["warnings"]
     assert "1 modules are in evaluation mode at the start of training" in warning and "pretrained.0" in warning
@@ -23,5 +23,5 @@ def test_module_that_is_trained_in_evaluation_mode_is_warned_of(version):
     ("version", "case"),
     [("2.4.0", "train"), ("2.4.0", "frozen"), ("2.4.0", "switched"), ("2.1.4", "eval"), ("2.5.5", "eval")],
 )
-def test_no_warning_otherwise(version, case):
+def test_warning_is_absent_for_other_models_and_releases(version, case):
     assert seen(version, case) == seen(version, case, shim=False)

@@ -19,7 +19,7 @@ def observed(variant, case):
 
 @pytest.mark.parametrize(("case", "name"), [("", "Old"), ("callback", "Forgets"), ("metaclass", "Old")])
 @pytest.mark.parametrize(("distribution", "version"), ENDS)
-def test_uncalled_hook_is_warned_about_once(distribution, version, case, name):
+def test_uncalled_hook_causes_one_warning(distribution, version, case, name):
     assert observed(Variant(distribution, version), "2.x") == (RIGHT, [])
     wrong = observed(Variant(distribution, version), case)
     assert wrong == (-10.0, [])
@@ -31,7 +31,7 @@ def test_uncalled_hook_is_warned_about_once(distribution, version, case, name):
 
 @pytest.mark.parametrize("case", ["2.x", "others", "named"])
 @pytest.mark.parametrize(("distribution", "version"), ENDS)
-def test_no_warning_if_no_hook_is_lost(distribution, version, case):
+def test_warning_is_absent_if_all_hooks_are_called(distribution, version, case):
     """The replacement; and stubs of a base class, a hook that another method calls, and one that the script calls."""
     assert observed(Variant(distribution, version, shim=True), case) == (RIGHT, [])
 

@@ -32,6 +32,6 @@ def test_warning_suggests_no_useless_opt_in(case, name):
 
 
 @pytest.mark.parametrize("case", ["torch", "divides"])
-def test_no_warning_in_other_cases(case):
+def test_warning_is_absent_if_the_order_is_kept(case):
     """The sampler is one of torch's, or Lightning does not replace it."""
     assert [rank["warnings"] for rank in seen("2.6.6", case)] == [[], []]

@@ -13,11 +13,11 @@ test_missing_checkpoint_causes_one_warning = PROGRAM.warns(
     says="No checkpoint is saved at train_time_interval", on=("2.6.0", "2.6.6")
 )
 # With automatic optimization, without an interval, and before the interval has passed.
-test_no_warning_in_other_cases = PROGRAM.unchanged(
+test_warning_is_absent_in_other_cases = PROGRAM.unchanged(
     "automatic", "steps", "hour", check=sees(lambda seen: seen["warnings"] == [])
 )
 
 
-def test_no_warning_if_the_opt_in_patch_saves():
+def test_warning_is_absent_if_the_opt_in_patch_is_selected():
     patched = PROGRAM.shim(toggle="default,manual-optimization-time-interval").facts
     assert patched["warnings"] == [] and patched["steps"] == [1, 2, 3, 4]

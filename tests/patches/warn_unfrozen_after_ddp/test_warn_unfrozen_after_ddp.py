@@ -17,7 +17,7 @@ def are_alike(ranks):
 
 
 @pytest.mark.parametrize(("version", "case"), [("2.0.0", "callback"), ("2.6.6", "callback"), ("2.6.6", "hand")])
-def test_warns_once_where_the_ranks_part(version, case):
+def test_warns_once_if_the_ranks_diverge(version, case):
     stock, _ = observed(version, case, shim=False)
     assert not are_alike(stock)
     shim, (first, second) = observed(version, case, shim=True)
@@ -30,7 +30,7 @@ def test_warns_once_where_the_ranks_part(version, case):
 
 
 @pytest.mark.parametrize("case", ["untrained", "hand-lr"])
-def test_is_silent_where_the_ranks_stay_alike(case):
+def test_warning_is_absent_if_the_ranks_stay_equal(case):
     """``hand-lr`` is the usage that the warning recommends."""
     ranks, warnings = observed("2.6.6", case, shim=True)
     assert are_alike(ranks)
@@ -45,7 +45,7 @@ def test_optimizers_are_read_only_if_a_parameter_was_unfrozen():
     assert trained_among([("weight", parameter)], lambda: [torch.optim.SGD([parameter])]) == ["weight"]
 
 
-def test_is_silent_in_a_job_of_one_rank():
+def test_warning_is_absent_with_one_rank():
     _, warnings = observed("2.6.6", "one", shim=True)
     assert warnings == [[]]
 
@@ -58,7 +58,7 @@ def with_fabric(version, case, shim=True):
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-def test_warns_with_fabric_where_the_ranks_part(version):
+def test_warns_with_fabric_if_the_ranks_diverge(version):
     stock, _ = with_fabric(version, "hand", shim=False)
     assert stock[0]["first"] != stock[1]["first"]
     shim, ((warning,), second) = with_fabric(version, "hand")
@@ -69,12 +69,12 @@ def test_warns_with_fabric_where_the_ranks_part(version):
 
 
 @pytest.mark.parametrize("case", ["hand-lr", "untrained", "one"])
-def test_is_silent_with_fabric_where_the_ranks_stay_alike(case):
+def test_warning_is_absent_with_fabric_if_the_ranks_stay_equal(case):
     ranks, warnings = with_fabric("2.6.6", case)
     assert all(rank["first"] == ranks[0]["first"] for rank in ranks)
     assert not any(warnings)
 
 
-def test_keeps_no_model_of_fabrics_in_memory():
+def test_freed_fabric_model_is_not_kept_in_memory():
     ranks, _ = with_fabric("2.6.6", "dropped")
     assert ranks == [{"gone": True}, {"gone": True}]

@@ -25,9 +25,9 @@ def test_warns_and_changes_nothing(version):
     assert shim.observations == stock.observations
 
 
-def test_is_silent_where_nothing_is_left_out():
+def test_warning_is_absent_if_no_validation_is_skipped():
     assert not warns(result("plain: within", NAME))
 
 
-def test_is_silent_with_the_patch_that_fixes_it():
+def test_warning_is_absent_if_the_opt_in_patch_is_selected():
     assert not warns(result("validated every two batches: within", f"{NAME},validation-due-on-resume"))

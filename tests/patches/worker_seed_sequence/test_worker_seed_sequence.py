@@ -38,7 +38,7 @@ def official():
         ("pytorch-lightning", "2.5.0", "spawn"),
     ],
 )
-def test_each_epoch_and_seed_draws_its_own(distribution, version, case, official):
+def test_each_epoch_and_seed_draws_different_numbers(distribution, version, case, official):
     stock = numbers(PROGRAM.stock(case, version, distribution=distribution))
     assert different(stock["torch"]) == 1, stock
 
