@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-# Tests look at patches of this process only when they activate them themselves.
+# Tests activate patches explicitly.
 os.environ.setdefault("_LIGHTNING_PATCHES_IMPORT_ONLY", "1")
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -27,13 +27,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
-    """The tests of one patch share the runs of their variants: they stay on one worker."""
+    """Keep the tests of a patch on one worker, where they share the runs of their variants."""
     for item in items:
         if item.path.parents[1] == ROOT / "tests" / "patches":
             item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
     wants_soon, turn, patches = config.getoption("soon"), config.getoption("rest"), config.getoption("patch")
     if not wants_soon and turn is None and not patches:
-        return  # also in Pythons that lack what the others need
+        return  # also runs in Pythons without the requirements of other tests
     from tests import selection
 
     chosen = selection.soon(items) if not patches else selection.of_patches(items, patches)

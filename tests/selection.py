@@ -1,4 +1,4 @@
-"""Which tests ``scripts/test`` runs, and in which order the rest gets its turn: see ``tests/README.md``."""
+"""Select the tests of ``scripts/test``, and the order of the rest: see ``tests/README.md``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SOON = (
 
 
 def soon(items: Sequence[Any]) -> list[bool]:
-    """Of each test that pytest has collected: whether a run without arguments has it."""
+    """Return, for each collected test, True if a run without arguments includes it."""
     changed = changed_paths()
     patches, files = changed_patches(changed), set(changed)
     sampled = _sample(boundary for boundary in map(_boundary, items) if boundary is not None)
@@ -52,14 +52,14 @@ def soon(items: Sequence[Any]) -> list[bool]:
 
 
 def _sample(boundaries: Iterable[Any]) -> set[Any]:
-    """Boundaries on the last release of 1.x, other ones each day: all of them take a quarter of an hour."""
+    """Sample boundaries on the last release of 1.x, others every day. All of them take a quarter of an hour."""
     last = sorted({boundary for boundary in boundaries if boundary.version == LAST_OF_1X}, key=str)
     day = datetime.datetime.now(datetime.timezone.utc).date().toordinal()
     return set(last[day % PART_OF_1X :: PART_OF_1X])
 
 
 def of_patches(items: Sequence[Any], patches: Sequence[str]) -> list[bool]:
-    """Of each test: whether it is of one of these patches."""
+    """Return, for each test, True if it belongs to one of these patches."""
     chosen = []
     for item in items:
         boundary = _boundary(item)
@@ -69,7 +69,7 @@ def of_patches(items: Sequence[Any], patches: Sequence[str]) -> list[bool]:
 
 
 def rotated(items: Sequence[Any], number: int) -> list[Any]:
-    """The same tests from another place on: in seven turns each seventh of them comes first."""
+    """Rotate the tests: in seven turns, each seventh of them comes first."""
     first = len(items) * (number % 7) // 7
     return [*items[first:], *items[:first]]
 
@@ -88,7 +88,7 @@ def _is_newest_affected(item: Any, boundary: Any) -> bool:
     return item.originalname == "test_variants_agree" and boundary == boundaries.newest_affected(boundary.proof)
 
 
-# -------------------------------------------------------------------- what has changed
+# -------------------------------------------------------------------- changes
 
 
 def changed_paths() -> list[str]:
@@ -115,7 +115,7 @@ def _git(*arguments: str) -> str:
 
 
 def changed_patches(paths: Iterable[str]) -> set[str]:
-    """The patches whose own files are among these, or whose code imports one of them."""
+    """Return the patches whose files are among these, or whose code imports one of them."""
     found = set()
     for path in paths:
         found.add(of_patch(path))
@@ -126,7 +126,7 @@ def changed_patches(paths: Iterable[str]) -> set[str]:
 
 
 def of_patch(path: str) -> str:
-    """The patch whose file, diff, scenario or test this is, by its name; "" if it is of none."""
+    """Return the patch to which a file, diff, scenario or test belongs, by its name; "" if there is none."""
     if not path.startswith(("lightning_patches/patches/", "tests/patches/", "upstream/diffs/")):
         return ""
     words = [part.partition(".")[0].removeprefix("test_").replace("_", "-") for part in Path(path).parts[2:]]
@@ -136,6 +136,6 @@ def of_patch(path: str) -> str:
 
 @cache
 def _sources() -> dict[str, str]:
-    """The code of each patch."""
+    """Return the code of each patch."""
     files = [path for path in PATCHES.glob("*/*.py") if not path.name.startswith("_")]
     return {path.stem.replace("_", "-"): path.read_text(encoding="utf-8") for path in files}

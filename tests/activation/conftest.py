@@ -82,7 +82,7 @@ class Environment:
     def run(
         self, *command: str, timeout: float = 200, cwd: Optional[Path] = None, lightning: bool = False, **more: str
     ) -> tuple[int, str]:
-        """Run a command of this environment: exit status, and stdout with stderr. No Lightning unless asked for."""
+        """Run a command of this environment, on request with Lightning. Return exit status and output."""
         program = self.python if command[0] == "python" else command[0]
         directory = str(cwd or self.directory)
         return execute([program, *command[1:]], self.variables(lightning, **more), timeout, cwd=directory)
@@ -175,12 +175,12 @@ class World:
 
     def check_output(self, status: int, output: str) -> None:
         assert status == 0, output
-        assert "is not patched" not in output  # Lightning's entry point sees what we see
+        assert "is not patched" not in output  # Lightning's entry point gives the same result
 
     def variables(self, **more: str) -> dict[str, str]:
         variables = self.environment.variables(PROBE_WAY=self.way, PROBE_OUT=str(self.out), **more)
         if self.way == "autostart":
-            variables["LIGHTNING_PATCHES"] = "1"  # what wakes it; the other two ways work without
+            variables["LIGHTNING_PATCHES"] = "1"  # autostart needs the variable; the other two ways do not
         return variables
 
     def command(self, command: tuple[str, ...]) -> list[str]:
@@ -194,7 +194,7 @@ class World:
 
 
 def check(told: dict[str, Any], expected: set[str]) -> None:
-    """The patches live in all of these processes, which are different ones."""
+    """Check that the patches are applied in all of these processes, which must be different ones."""
     assert set(told) == expected
     for name, seen in told.items():
         assert seen["live"] == PATCHES, (name, seen)

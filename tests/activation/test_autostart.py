@@ -66,7 +66,7 @@ def test_enable_status_disable(fresh_environment: Environment) -> None:
     assert written.decode().strip() in output
     assert hashlib.sha256(written).hexdigest() in output
 
-    assert command(fresh_environment, "enable", LIGHTNING_PATCHES="1")[0] == 0  # twice is once
+    assert command(fresh_environment, "enable", LIGHTNING_PATCHES="1")[0] == 0  # a second `enable` changes nothing
     assert line_of(fresh_environment).read_bytes() == written
 
     status, output = command(fresh_environment, "disable")
@@ -77,7 +77,7 @@ def test_enable_status_disable(fresh_environment: Environment) -> None:
 
 @pytest.mark.parametrize("lightning", [False, True])
 def test_enable_reports_a_missing_lightning(fresh_environment: Environment, lightning: bool) -> None:
-    """As in the environment that `uv tool` or pipx makes for the command alone."""
+    """For example in the environment that `uv tool` or pipx creates for the command alone."""
     program = fresh_environment.command("lightning-patches")
     status, output = fresh_environment.run(program, "autostart", "enable", lightning=lightning)
     assert status == 0, output
@@ -149,7 +149,7 @@ def test_autostart_line_prints_nothing_when_the_package_was_removed(fresh_enviro
 
 
 def test_enable_removes_the_line_if_it_has_no_effect(fresh_environment: Environment) -> None:
-    """The package comes from PYTHONPATH only: programs without that would be unpatched, in silence."""
+    """The package is on PYTHONPATH only, so programs without that variable would silently stay unpatched."""
     (fresh_environment.site / "0_checkout.pth").unlink()
     before = contents(fresh_environment)
     status, output = command(fresh_environment, "enable", PYTHONPATH=str(ROOT))
@@ -167,7 +167,7 @@ class TestRefusals:
         monkeypatch.setattr(sys, "base_prefix", str(tmp_path))
         monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
         monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
-        assert autostart.why_refused(site) == ""  # an own build, or the official container image
+        assert autostart.why_refused(site) == ""  # a Python built from source, or the official container image
         (tmp_path / "EXTERNALLY-MANAGED").write_text("[externally-managed]\n")
         assert "managed by the system's package manager" in autostart.why_refused(site)
         (tmp_path / "conda-meta").mkdir()
@@ -182,7 +182,7 @@ class TestRefusals:
     def test_temporary_environment_of_uv_is_refused(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
     ) -> None:
-        """`uv run --with` makes the one, `uvx` the other. uv marks its cache, and each environment, by a file."""
+        """Environments of `uv run --with`, and of `uvx`. uv marks its cache and each environment with a file."""
         prefix = tmp_path / place
         prefix.mkdir(parents=True)
         (prefix / "CACHEDIR.TAG").write_text("")
@@ -255,7 +255,7 @@ def test_failed_write_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 class TestStartFile:
-    """PEP 829: a ``.start`` costs every start of Python more than a ``.pth``, and is reported without its package."""
+    """PEP 829: a ``.start`` file slows Python down more than ``.pth``, and is reported if the package is gone."""
 
     PTH, START = "lightning_patches_autostart.pth", "lightning_patches_autostart.start"
 
@@ -305,7 +305,7 @@ class TestStartFile:
 
 
 def test_pip_uninstall_removes_the_line(fresh_environment: Environment) -> None:
-    """Otherwise it would come back to life with the next installation."""
+    """A line that is left over would activate the next installation."""
     metadata = install_metadata(fresh_environment)
     command(fresh_environment, "enable")
     assert "lightning_patches_autostart.pth,," in (metadata / "RECORD").read_text().splitlines()
@@ -320,7 +320,7 @@ def test_pip_uninstall_removes_the_line(fresh_environment: Environment) -> None:
 
 
 class TestUserInstallation:
-    """``pip install --user``: the package in a directory of one user, the Python that of everybody."""
+    """``pip install --user``: the package is in a directory of one user, and all users share the Python."""
 
     PTH = "lightning_patches_autostart.pth"
 
@@ -528,7 +528,7 @@ class TestExport:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / autostart.EXPORTED).mkdir()
-        monkeypatch.setattr(autostart, "_refuse_unsafe", lambda directory, existing: None)  # it looked before that
+        monkeypatch.setattr(autostart, "_refuse_unsafe", lambda directory, existing: None)
         with pytest.raises(autostart.UsageError, match="File exists"):
             autostart._export(str(tmp_path))
         assert [path.name for path in tmp_path.rglob("*")] == [autostart.EXPORTED]

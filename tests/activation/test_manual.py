@@ -1,4 +1,4 @@
-"""The commands of the front pages, and the manual's examples for clusters, images and notebooks, do what they say."""
+"""The commands of the READMEs, and the manual's examples for clusters, images and notebooks, work as described."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def commands_of(page: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["README.md", "upstream/README.zh.md"])
 def test_commands_of_the_readme_print_what_it_says(page: str, wheels: Path, bare: Environment, tmp_path: Path) -> None:
-    """They are typed in the order of the page, the installation first. scripts/demo and scripts/test install torch."""
+    """Runs them in the order of the page, but the installation first, and without scripts/, which install torch."""
     write_script(bare, "pip", "pip._internal.cli.main:main")
     (tmp_path / "train.py").write_text(LOOK)
     (tmp_path / "train.log").write_text("RuntimeError: No backend type associated with device type cpu\n")
@@ -173,7 +173,7 @@ def test_dockerfile_of_the_manual_patches_its_program(wheels: Path, bare: Enviro
 
 
 def test_notebook_cell_of_the_manual_shows_applied_patches(tmp_path: Path) -> None:
-    """Runs the cell in an interactive Python, and draws its last value."""
+    """Runs the cell in an interactive Python, and displays its last value."""
     lines = CELL.strip().splitlines()
     program = f"exec({chr(10).join(lines[:-1])!r})\nvalue = eval({lines[-1]!r})\n"
     program += "print({e.verdict for e in value if e.patch == 'logged-metrics-device'}, '<' in value._repr_html_())\n"

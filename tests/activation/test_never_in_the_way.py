@@ -1,4 +1,4 @@
-"""Whatever is wrong with us, the program runs; and nothing is loaded before Lightning is wanted."""
+"""The program runs even if the package is broken, and nothing is loaded before Lightning is imported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def way(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def launch(way: str, request: pytest.FixtureRequest) -> Any:
-    """Run a command in an environment that is armed in one of the two ways that need no import."""
+    """Run a command in an environment that autostart or `run` activates."""
     environment: Environment = request.getfixturevalue("autostarted" if way == "autostart" else "environment")
 
     def start(*command: str, **more: str) -> tuple[int, str]:
@@ -61,7 +61,7 @@ def test_disabled_autostart_imports_nothing(autostarted: Environment, environmen
 
 @pytest.mark.parametrize("option", ["-S", "-I", "-E", "-s", "-O"])
 def test_program_runs_under_options_of_python(launch: Any, way: str, option: str) -> None:
-    """-S starts without site, -I and -E without the environment: the program runs, armed where it may be."""
+    """Python has no site packages with -S, and ignores the variables with -I and -E: then nothing is activated."""
     status, output = launch("python", option, PLAIN)
     assert status == 0, output
     assert look(output)["armed"] is look(output)["loaded"] is (option not in ("-S", "-I", "-E"))
@@ -74,7 +74,7 @@ def test_broken_toggle_prints_one_line_in_a_program_without_lightning(autostarte
 
 @pytest.fixture
 def stand_in(tmp_path: Path) -> str:
-    """A PYTHONPATH with a package that has Lightning's name, and takes no seconds to import."""
+    """A PYTHONPATH with an empty package called ``lightning``, which is quick to import."""
     (tmp_path / "path" / "lightning").mkdir(parents=True)
     (tmp_path / "path" / "lightning" / "__init__.py").write_text("")
     return str(tmp_path / "path")
@@ -96,7 +96,7 @@ def test_missing_lightning_raises_the_usual_import_error(launch: Any) -> None:
 
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "2>&- >&-", "<&- 2>&-"])
 def test_unwritable_stderr_keeps_the_exit_status(autostarted: Environment, stand_in: str, redirection: str) -> None:
-    """A message is due, for the toggle is broken; it is lost, and that is all."""
+    """The message about the broken toggle is lost, without any other effect."""
     code = "import sys, lightning; sys.exit(23)"
     line = f"exec python -c '{code}' {redirection}"
     status, output = autostarted.run("sh", "-c", line, PYTHONPATH=stand_in, LIGHTNING_PATCHES="nonsense")
@@ -141,7 +141,7 @@ def test_isolated_python_does_not_warn_at_a_trainer(option: str, autostarted: En
 class TestHalfRemovedInstall:
     @pytest.fixture
     def copy(self, fresh_environment: Environment) -> Path:
-        """The package inside of the environment, with autostart enabled."""
+        """A copy of the package in the environment, with autostart enabled."""
         (fresh_environment.site / "0_checkout.pth").unlink()
         copy = fresh_environment.site / "lightning_patches"
         shutil.copytree(ROOT / "lightning_patches", copy)
@@ -206,7 +206,7 @@ def test_zip_archive_runs_and_is_armed(launch: Any, tmp_path: Path) -> None:
 
 
 def test_package_in_a_zip_archive_works_by_import_but_not_by_run(tmp_path: Path) -> None:
-    """Shipped inside of a zipapp it works by import; `run` has no directory to offer, and says so."""
+    """In a zipapp the import works; `run` needs a directory for PYTHONPATH, and reports that there is none."""
     path = tmp_path / "bundle.pyz"
     with zipfile.ZipFile(path, "w") as archive:
         for file in (ROOT / "lightning_patches").rglob("*"):

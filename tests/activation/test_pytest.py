@@ -1,4 +1,4 @@
-"""``pytest -p lightning_patches``: a suite of one's own with the patches on, as the README has it."""
+"""``pytest -p lightning_patches``: a user's test suite runs with the patches, as in the README."""
 
 from __future__ import annotations
 

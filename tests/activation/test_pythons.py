@@ -1,6 +1,6 @@
-"""Every Python on this machine: the package, its command line, what activates and patches, and a training.
+"""The package on every Python of this machine: commands, activation, patching and a training.
 
-Lightning 2.0 to 2.3 support Python 3.8. There is seldom a torch for each Python: all but the training needs none.
+Lightning 2.0 to 2.3 support Python 3.8. Few machines have torch for each Python, so only the training needs it.
 """
 
 import subprocess
@@ -43,7 +43,7 @@ def test_commands_print_the_same_on_every_python(python, command):
     done = execute(python, "-m", "lightning_patches", *command)
     assert "Traceback" not in done.stderr, done.stderr
     assert done.stdout.strip(), done
-    if command[0] in ("list", "show", "audit"):  # which say the same everywhere
+    if command[0] in ("list", "show", "audit"):  # their output is the same on every Python
         expected = execute(sys.executable, "-m", "lightning_patches", *command)
         assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout)
 
@@ -67,7 +67,7 @@ def test_quick_unit_tests_pass_on_every_python(python):
 
 @pytest.mark.parametrize("minor", pythons.MINORS)
 def test_patch_fixes_the_training_on_every_python(minor):
-    """On a stock release and with the shim: the bug is there, and it is gone."""
+    """Stock shows the bug; with the shim it is gone."""
     found = pythons.with_torch(minor)
     if found.python is None:
         pytest.skip(found.reason)

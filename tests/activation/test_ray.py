@@ -1,4 +1,4 @@
-"""Ray Train with Lightning: two workers of a Ray on this machine."""
+"""Ray Train with Lightning: two Ray workers on this machine."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_command_names_the_cause_when_the_working_directory_was_deleted(
 def test_command_of_this_environment_is_found_without_it_on_path(environment: Environment) -> None:
     found = seen(launch(environment, "lightning-patches", "run", PLAIN, PATH=os.defpath))
     assert found["armed"]
-    assert found["variables"]["PYTHONPATH"] == LAUNCHER  # put there once, not twice
+    assert found["variables"]["PYTHONPATH"] == LAUNCHER  # added once
 
 
 @pytest.mark.parametrize(
@@ -231,13 +231,13 @@ def test_pythonpath_of_the_user_is_kept(environment: Environment, tmp_path: Path
     for before, after in (("", LAUNCHER), (f"{tmp_path}", f"{LAUNCHER}:{tmp_path}")):
         found = seen(launch(environment, PLAIN, PYTHONPATH=before))
         assert found["variables"]["PYTHONPATH"] == after
-        assert not {"", str(environment.directory)} & set(found["path"])  # which is the current directory
+        assert not {"", str(environment.directory)} & set(found["path"])  # an empty entry is the current directory
 
 
 def test_other_python_is_not_patched_and_named(
     environment: Environment, fresh_environment: Environment, tmp_path: Path
 ) -> None:
-    """Another environment with the same package: it is not the one that `run` was started for."""
+    """A Python of another environment, which has the same package but not the environment of `run`."""
     status, output = launch(environment, fresh_environment.python, PLAIN)
     assert status == 0, output
     warning, line = output.splitlines()
@@ -257,7 +257,7 @@ def test_other_python_is_not_patched_and_named(
 
 
 def test_package_outside_of_sys_path_brings_none_of_its_neighbors(tmp_path: Path) -> None:
-    """Run from a directory: the package gets into the program, and nothing that lies beside it does."""
+    """The program can import the package, but no module beside it."""
     shutil.copytree(ROOT / "lightning_patches", tmp_path / "aside" / "lightning_patches")
     (tmp_path / "aside" / "json.py").write_text("raise SystemExit('a file beside the package was imported')\n")
     (tmp_path / "aside" / "bystander.py").write_text("")
@@ -274,7 +274,7 @@ def test_package_outside_of_sys_path_brings_none_of_its_neighbors(tmp_path: Path
 
 
 class TestWhyUnsafe:
-    """No directory that others can write to gets onto PYTHONPATH."""
+    """A directory that others can write to is not put on PYTHONPATH."""
 
     @pytest.fixture
     def launcher(self, tmp_path: Path) -> Path:

@@ -56,7 +56,7 @@ def test_other_sitecustomize_runs_once_under_its_name(
 
 
 def test_chaining_sitecustomize_in_front_works(environment: Environment, tmp_path: Path) -> None:
-    """`lightning-patches run other-tool python ...`: the other tool puts its directory before ours."""
+    """`lightning-patches run other-tool python ...`: the other tool puts its directory in front of ours."""
     code = (
         f"{NEIGHBOUR}"
         "own = __file__.rpartition('/')[0]\n"

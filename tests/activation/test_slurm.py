@@ -1,4 +1,4 @@
-"""SLURM's own ``srun``, of a cluster of one node that the test starts on this machine."""
+"""A real ``srun`` in a one-node SLURM cluster that the test starts on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entry points that Lightning calls at every Trainer() and Fabric(): each rank tells when it should be patched."""
+"""The entry points that Lightning calls at every Trainer() and Fabric(): an unpatched rank warns."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ RELEASES = {
 
 
 def launch(environment: Environment, namespace: str, **more: str) -> list[str]:
-    """The lines about the matter that the program printed."""
+    """Return the lines about unpatched ranks that the program printed."""
     release = environment_of(RELEASES[namespace])["PYTHONPATH"].split(os.pathsep)
     path = os.pathsep.join(entry for entry in release if entry != str(ROOT))
     variables = environment.variables(
@@ -67,7 +67,7 @@ def launch(environment: Environment, namespace: str, **more: str) -> list[str]:
 
 @pytest.mark.parametrize("namespace", ["lightning", "pytorch_lightning"])
 def test_unpatched_rank_warns_once(environment: Environment, namespace: str) -> None:
-    """By the first Trainer, and by the first Fabric of a program that has no Trainer; neither gets a callback."""
+    """The first Trainer or Fabric warns; neither gets a callback."""
     lines = launch(environment, namespace, LIGHTNING_PATCHES="crash", LOCAL_RANK="3")
     told = lines[0]
     assert told.startswith("lightning_patches: [rank 3] LIGHTNING_PATCHES=crash, but this process is not patched.")
@@ -282,7 +282,7 @@ def test_all_ways_in_parse_the_toggle_alike(
 
 
 def test_toggle_words_are_the_same_everywhere() -> None:
-    """They are written down anew where importing them would cost, or activate."""
+    """Modules that must not import the toggle have copies of its words."""
     assert _lightning_patches._NOTHING == words.NOTHING_WORDS
     assert _lightning_patches.LAUNCHED_FOR == startup.LAUNCHED_FOR
     assert _lightning_patches.PARENT == startup.PARENT

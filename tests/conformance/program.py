@@ -2,8 +2,8 @@
 
     python program.py lightning        # with the release, and this repository, on PYTHONPATH
 
-Started by ``test_conformance.py``. Users and tools do things with Lightning's functions besides calling them; each
-check below is one such thing, and it must go as it goes without the patch.
+Started by ``test_conformance.py``. Users and tools do more with Lightning's functions than call them: they pickle,
+inspect and override them. Each check covers one such use, whose result must be the same as without the patch.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def hints(function: Any) -> Any:
 
 @CHECKS.append
 def defaults_are_kept(swapped: Swapped) -> Optional[str]:
-    """The parameters are the same, or are passed on unchanged."""
+    """The defaults must be the same if the parameters are."""
     code = getattr(swapped.original_function, "__code__", None)
     if not swapped.replaces or code is None:
         return None
@@ -173,7 +173,7 @@ def it_is_a_plain_function_in_the_same_descriptor(swapped: Swapped) -> Optional[
 
 @CHECKS.append
 def it_is_called_in_the_same_way(swapped: Swapped) -> Optional[str]:
-    """A coroutine stays one, a generator that tells by its type stays one."""
+    """Coroutine functions and asynchronous generators must keep their type."""
     if not swapped.replaces:
         return None
     for kind in (inspect.iscoroutinefunction, inspect.isasyncgenfunction):
@@ -227,7 +227,7 @@ def a_subclass_that_overrides_it_wins(swapped: Swapped) -> Optional[str]:
 
 
 def pickle_error(swapped: Swapped, raw: Any) -> Optional[str]:
-    """Why the function cannot be pickled by reference, as torch.multiprocessing and Ray do."""
+    """Return why the function cannot be pickled by reference, as torch.multiprocessing and Ray do."""
     value = raw.__get__(None, swapped.owner) if isinstance(raw, (staticmethod, classmethod)) else function_of(raw)
     try:
         loaded = pickle.loads(pickle.dumps(value))
@@ -250,7 +250,7 @@ def is_overridden(swapped: Swapped) -> Optional[bool]:
 
 
 def import_everything() -> None:
-    """Every module of the namespace; one that lacks an optional dependency is left out."""
+    """Import every module of the namespace, except those that lack an optional dependency."""
     for package in distributions.PARTS[NAMESPACE].values():
         if importlib.util.find_spec(package) is None:
             continue  # lightning_lite came with 1.x alone
@@ -295,7 +295,7 @@ def find_swapped() -> list[Swapped]:
         patch = next(patch for patch in all_patches() if patch.name == entry.patch)
         if entry.namespace != NAMESPACE or gate.decide(patch, namespace).verdict in ("not-affected", "fixed-upstream"):
             continue
-        # A patch with a probe may be in place and not needed.
+        # A patch with a probe may be applied although it is not needed.
         if entry.verdict != "applied" and not (patch.probe is not None and entry.verdict == "not-affected"):
             fail("it is applied", f"{entry.verdict}: {entry.reason}", patch.name)
             continue
@@ -309,7 +309,7 @@ def find_swapped() -> list[Swapped]:
 
 
 def check_aliases(when: str, swapped: list[Swapped]) -> None:
-    """Nothing in Lightning may still hold an original: it would be called in place of the patch."""
+    """Check that nothing in Lightning refers to an original, which would be called instead of the replacement."""
     originals = {id(getattr(one.function, functions.ORIGINAL, ABSENT)): one for one in swapped}
     for name, value in snapshot().items():
         one = originals.get(id(function_of(value)))

@@ -1,6 +1,6 @@
 """Scripts, jobs and CI for 0.1.0 still work, or the changelog says what to change.
 
-The tables have the interface of 0.1.0. ``LISTED`` names the changed parts, with words of the changelog's section.
+The tables list the interface of 0.1.0. ``LISTED`` maps each changed part to words from the changelog.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def names(*, default_only: bool = False) -> set[str]:
 
 
 def selected(spec: str) -> set[str]:
-    """Of the patches of 0.1.0, those that a toggle selects."""
+    """Return the patches of 0.1.0 that a toggle selects."""
     return set(toggle.parse(spec, all_patches()).names) & names()
 
 
@@ -333,7 +333,7 @@ def test_every_command_exits_as_in_0_1_0() -> None:
 
 
 def fields(value: object, path: str = "") -> dict[str, set[str]]:
-    """The types that are found at each path of a document."""
+    """Return the types at each path of a document."""
     found = {path: {type(value).__name__}}
     inner = [(f"{path}.{key}", item) for key, item in value.items()] if isinstance(value, dict) else []
     inner += [(f"{path}[]", item) for item in value] if isinstance(value, list) else []
@@ -376,7 +376,7 @@ def test_fork_is_built_as_in_0_1_0() -> None:
         changed.add("build_fork knows no --distribution")
     if set(wheel.default_set()) < {diff.name for diff in diffs.series()}:
         changed.add("build_fork 2.2.5 holds the default set")
-    if diffs.NUMBER != 1:  # those of 0.1.0 have other bytes
+    if diffs.NUMBER != 1:  # builds of 0.1.0 have other bytes
         changed.add(f"the number of a fork is {diffs.NUMBER}")
     if not (ROOT / "upstream" / "logged-metrics-device.patch").exists():
         changed.add("the diffs are in upstream/diffs")

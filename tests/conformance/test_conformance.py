@@ -32,8 +32,11 @@ def affected(patch: Patch, distribution: str) -> list[str]:
 
 
 def choose() -> list[tuple[str, str, str]]:
-    """(distribution, release, patch): in ``pytorch-lightning`` the oldest and the newest affected release of each
-    patch, in ``lightning``, which is the same code under another name, the fewest releases that have all patches."""
+    """Return (distribution, release, patch) for the checks.
+
+    In ``pytorch-lightning`` these are the oldest and newest affected release of each patch. ``lightning`` has the same
+    code, so as few releases as have all patches are enough.
+    """
     chosen = []
     for patch in PATCHES:
         releases = affected(patch, "pytorch-lightning")
@@ -47,7 +50,7 @@ def choose() -> list[tuple[str, str, str]]:
 
 
 def on_one_worker(*chosen: str) -> Any:
-    """The tests of a release share its process."""
+    """Return a test case that runs on the worker of its release, since its tests share a process."""
     return pytest.param(*chosen, id="-".join(chosen), marks=pytest.mark.xdist_group("-".join(chosen[:2])))
 
 
@@ -80,7 +83,7 @@ def test_patched_functions_conform_to_their_originals(distribution: str, release
 
 @pytest.mark.parametrize(("distribution", "release"), [on_one_worker(*chosen) for chosen in GROUPS])
 def test_all_patches_of_a_release_can_be_undone_and_activated_twice(distribution: str, release: str) -> None:
-    """All patches of a release together: undo, and activation twice."""
+    """Checks all patches of a release together."""
     failures = [one for one in conformance(distribution, release)["failures"] if not one["patch"]]
     assert not failures, told(failures, f"{distribution} {release}")
 

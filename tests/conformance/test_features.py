@@ -24,7 +24,7 @@ def test_suggested_workarounds_work(version, case, observed):
 
 @RELEASES
 def test_stock_validates_at_other_steps_when_gradients_are_accumulated(version):
-    """Of ten batches, of which four are accumulated, come three steps."""
+    """Ten batches, with gradients accumulated over four, make three steps."""
     result = run("features", Variant("pytorch-lightning", version), "drift")
     assert result.ok and result.observations[0]["seen"] != [2, 4, 6, 8], result
 

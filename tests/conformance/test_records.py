@@ -1,4 +1,4 @@
-"""Every record of the catalogue: well formed, and right about which releases have the bug, by version and by code."""
+"""Every record is well formed, and names the releases that have the bug, by version and by code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.unit.fakes import ROOT, check
 
 import _releases  # isort: skip
 
-PATCHES = tuple(patch for patch in all_patches() if patch.affected_known)  # not those for 1.5 to 1.7 alone
+PATCHES = tuple(patch for patch in all_patches() if patch.affected_known)  # leaves out patches for 1.5 to 1.7 alone
 HOUSE = ROOT / "lightning_patches" / "patches"
 FILES = sorted(path for path in HOUSE.glob("*/*.py") if path.name != "__init__.py")
 each_patch = pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.name)
@@ -37,7 +37,7 @@ each_patch = pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.n
 
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Namespace]:
-    """Every release of both distributions, with those of its files that the patches look at."""
+    """Every release of both distributions, with the files that the patches compare."""
     directory = tmp_path_factory.mktemp("releases")
     modules = {location.partition(":")[0] for patch in PATCHES for location in patch.locations}
     return {
@@ -135,7 +135,7 @@ def test_patch_has_a_valid_history(patch: Patch) -> None:
 
 @pytest.mark.parametrize("patch", all_patches(), ids=lambda patch: patch.name)
 def test_opt_in_patch_names_its_users(patch: Patch) -> None:
-    """In a clause, which `status`, `show` and the page put into their own sentences; a default one has none."""
+    """`status`, `show` and the page put this clause into their sentences. A default patch has none."""
     assert patch.default or re.fullmatch(r"users who [^\n]*[^.\s]", patch.opt_in)
     assert not (patch.default and patch.signs)
     for name in (name for sign in patch.signs for name in sign.split()):
@@ -144,9 +144,9 @@ def test_opt_in_patch_names_its_users(patch: Patch) -> None:
 
 @pytest.mark.parametrize("patch", [p for p in PATCHES if p.warns], ids=lambda patch: patch.name)
 def test_warning_patch_has_a_valid_record(patch: Patch) -> None:
-    """It says of a bug what its record says, in the same releases; or of rows of the table what the table says."""
+    """It has the releases and words of the bug that it warns of."""
     bugs = [bug for bug in UNPATCHED if patch.name == f"warn-{bug.name}"]
-    if not bugs:  # about removed hooks, or bugs that no release fixed or on which programs rely
+    if not bugs:  # warns of removed hooks, or of bugs that no release fixed or on which programs rely
         return
     (bug,) = bugs
     assert (patch.affected, patch.fixed_in, patch.group) == (bug.affected, bug.fixed_in, bug.group)
@@ -156,7 +156,7 @@ def test_warning_patch_has_a_valid_record(patch: Patch) -> None:
 
 @each_patch
 def test_patch_has_valid_ranges(patch: Patch) -> None:
-    """They parse, each covers a release, and the fix is the first release after them."""
+    """Ranges parse, each covers a release, and the fix is the first release after them."""
     known = list(known_releases())
     for text in patch.affected_known:
         assert any(gate.in_ranges(release, (text,)) for release in known), f"{text} covers no release"
@@ -217,7 +217,7 @@ def test_builders_import_neither_lightning_nor_torch(patch: Patch) -> None:
 def test_every_release_gets_the_right_decision(
     patch: Patch, distribution: str, releases: dict[tuple[str, str], Namespace]
 ) -> None:
-    """Inside of the range version and code say "pending"; outside the version says why not."""
+    """In the range the verdict is "pending"; outside it names the reason."""
     known = list(known_releases())
     for release in known:
         decision = gate.decide(patch, releases[distribution, release])
@@ -236,7 +236,7 @@ def test_every_release_gets_the_right_decision(
 @pytest.mark.parametrize("distribution", _releases.DISTRIBUTIONS)
 @pytest.mark.parametrize(
     "patch",
-    # The official fix of scheduler-types is in no function; the patch does nothing beside it.
+    # The official fix of scheduler-types changes no function. Together with it, the patch has no effect.
     [p for p in PATCHES if p.fixed_in is not None and p.name != "scheduler-types"],
     ids=lambda patch: patch.name,
 )
@@ -277,7 +277,7 @@ def test_targets_exist_in_every_affected_release(
 
 
 def test_attribute_is_added_by_one_patch_only() -> None:
-    """Two patches that bring the same attribute would each take the other's away."""
+    """If two patches added the same attribute, undoing one would remove that of the other."""
     brought = Counter(target.location for patch in PATCHES for target in patch.targets if target.adds)
     assert [location for location, count in brought.items() if count > 1] == []
 
@@ -313,7 +313,7 @@ def test_index_agrees_with_the_records(releases: dict[tuple[str, str], Namespace
 
 
 def test_files_about_a_patch_have_its_name() -> None:
-    """One rule: the folder has the patch's name, and so have the scenario and the tests in it, at least in front."""
+    """The folder has the patch's name; names of the scenario and tests in it start with that."""
     patches = {patch.name.replace("-", "_"): patch for patch in all_patches()}
     folder = ROOT / "tests" / "patches"
     tests = list(folder.glob("*/test_*.py"))
@@ -330,7 +330,7 @@ def test_files_about_a_patch_have_its_name() -> None:
 
 
 def test_patches_with_a_shared_target_declare_their_order() -> None:
-    """Without this their order would be that of their names: a patch's name is no reason to be put around another."""
+    """Otherwise the order would depend on their names."""
     records = {patch.name: patch for patch in PATCHES}
 
     def below(name: str) -> set[str]:
@@ -358,8 +358,8 @@ def test_around_names_only_patches_that_are_applied_later() -> None:
 
 
 def test_fixed_by_names_the_patches_of_the_same_issue() -> None:
-    """In a fork with one of these, the warning is not wanted."""
-    left = {  # these warn of more than the patch with the same issue fixes
+    """In a fork with one of these patches, the warning patch is skipped."""
+    left = {  # these warn of more cases than the patch with the same issue fixes
         "warn-last-checkpoint-old": {"last-checkpoint-newest"},
         "warn-mid-epoch-resume": {"validation-on-resume"},
         "warn-validation-on-resume": {"mid-epoch-resume", "resumed-metrics"},
@@ -367,7 +367,7 @@ def test_fixed_by_names_the_patches_of_the_same_issue() -> None:
         "warn-unfrozen-after-ddp": {"ddp-with-unfrozen"},
     }
     for patch in all_patches():
-        if not patch.numbers:  # no one has reported it
+        if not patch.numbers:  # nothing was reported upstream
             assert set(patch.fixed_by) <= set(patch.after), patch.name
             continue
         others = {other.name for other in all_patches() if not other.warns and set(other.numbers) & set(patch.numbers)}
@@ -375,7 +375,7 @@ def test_fixed_by_names_the_patches_of_the_same_issue() -> None:
 
 
 def test_layers_have_the_order_of_the_records() -> None:
-    """Whatever the files are called, and in whatever order they are found."""
+    """The names and the order of the files have no influence."""
     ordered = [patch.name for patch in PATCHES]
     for order in (reversed(PATCHES), sorted(PATCHES, key=lambda patch: patch.title)):
         assert [patch.name for patch in layered(order)] == ordered

@@ -1,4 +1,4 @@
-"""The rows of ``removed.txt`` are compared with the releases: which has it, and which has not."""
+"""Each name in ``removed.txt`` exists in the releases before its removal, and in no later one."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def before(gone: str) -> str:
 @pytest.mark.parametrize("version", RELEASES)
 def test_removed_names_existed_before(version):
     kinds = ("module", "name", "argument", "attribute")
-    asked = [row for row in rows() if row.kind in kinds and row.name != "Trainer.tuner"]  # an object's own
+    asked = [row for row in rows() if row.kind in kinds and row.name != "Trainer.tuner"]  # set per object
     path = [str(_releases.unpacked("pytorch-lightning", version)), str(ROOT)]
     done = subprocess.run(
         [sys.executable, "-c", LOOK, version[0], "cli" if key(version) >= (1, 7) else "utilities.cli"],
@@ -90,7 +90,7 @@ def test_removed_names_existed_before(version):
 def test_uncalled_hook_is_unknown_to_the_release(row):
     def named(version):
         files = (_releases.unpacked("pytorch-lightning", version) / "pytorch_lightning").rglob("*.py")
-        name = rf"""(?<!_connector)["'.]{row.member}["'(]"""  # which has methods of the same names
+        name = rf"""(?<!_connector)["'.]{row.member}["'(]"""  # its subclass has methods of the same names
         return any(re.search(name, file.read_text()) for file in files)
 
     assert not named("2.6.6") and not named("2.0.9")

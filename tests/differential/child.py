@@ -19,7 +19,7 @@ PATCHES = os.path.join("lightning_patches", "patches", "")
 
 
 def select_patches() -> None:
-    """Another selection than that of the process from which this one is forked, or a patch with a bug planted."""
+    """Select other patches than the parent process, or plant a bug in a patch."""
     if TASK["toggle"] is None and not TASK["regression"]:
         return
     lightning_patches.deactivate()
@@ -29,7 +29,7 @@ def select_patches() -> None:
 
 
 def note_called() -> None:
-    """From now on, write down the files of the patches whose code is called."""
+    """Record the files of the patches whose code is called from now on."""
     seen = set()
 
     def profile(frame, event, argument):  # type: ignore[no-untyped-def]

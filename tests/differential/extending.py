@@ -96,9 +96,9 @@ class Own:
         self._objects: list[tuple[str, weakref.ref[Any]]] = []
 
     def __call__(self, cls: Any, *arguments: Any, **named: Any) -> Any:
-        """An object of the program's: ``cls``, extended."""
+        """Return an object of the extended ``cls``."""
         made = self.derived(cls)(*arguments, **named)
-        with contextlib.suppress(TypeError):  # some cannot be referred to
+        with contextlib.suppress(TypeError):  # some objects have no weak references
             self._objects.append((cls.__name__, weakref.ref(made)))
         if self.kind == "replaced on the object":
             found = sorted(name for name, value in methods(cls) if inspect.isfunction(value) and "__" not in name)
@@ -117,11 +117,11 @@ class Own:
             setattr(made, name, replaced)
 
     def alive(self) -> list[str]:
-        """The program's objects that are still there."""
+        """Return the program's objects that still exist."""
         return sorted(name for name, made in self._objects if made() is not None)
 
     def derived(self, cls: Any) -> Any:
-        """The class itself, extended."""
+        """Return the extended class."""
         part = cls.__name__
         if self.kind in SPIES:
             found = {name: self._spy(part, name, value) for name, value in methods(cls)}
@@ -180,7 +180,7 @@ class Own:
         return _documented(name, signature, of_object)
 
     def _lends(self, name: str, value: Any, enters: bool) -> Any:
-        """One end of a pair: weights that the program lends itself from here to there."""
+        """Return one hook of a pair: the first swaps other weights in, the second restores them."""
 
         def of_object(owner: Any, *arguments: Any, **named: Any) -> Any:
             result = value.__get__(owner)(*arguments, **named)
@@ -189,7 +189,7 @@ class Own:
             if root is not None and self._lent != enters:
                 self._lent = enters
                 note("call", f"lends {enters} in {name}")
-                with torch.no_grad():  # a sum without rounding for the weights of the programs, as they are small
+                with torch.no_grad():  # exact, since the programs' weights are small
                     for tensor in tensors_of(root):
                         if isinstance(tensor, torch.nn.Parameter):
                             tensor.data = tensor.data + (1024 if enters else -1024)
@@ -205,8 +205,8 @@ SPIES = ("overridden", "any arguments", "fewer arguments", "properties", "raises
 
 
 def wrap(location: str, how: str) -> None:
-    """Wrap ``"torch:save"``, or ``"pytorch.x:Y.z"`` of Lightning, as tools do: ``"plain"`` has not the signature of its
-    original, ``"checker"`` looks at the arguments as the signature names and types them."""
+    """Wrap ``"torch:save"``, or ``"pytorch.x:Y.z"`` of Lightning, as tools do. ``"plain"`` lacks the signature of the
+    original; ``"checker"`` checks the arguments against the signature and its types."""
     name, _, attribute = location.partition(":")
     try:
         owner: Any = torch if name == "torch" else module(name)

@@ -29,7 +29,7 @@ LIGHTNING = os.environ["SCENARIO_NAMESPACE"] == "lightning"
 
 
 def module(name: str) -> Any:
-    """``"pytorch.strategies"`` or ``"fabric.loggers"`` of the Lightning that this process has."""
+    """Import ``"pytorch.strategies"`` or ``"fabric.loggers"`` from this process's Lightning."""
     part, _, rest = name.partition(".")
     root = f"lightning.{part}" if LIGHTNING else {"pytorch": "pytorch_lightning", "fabric": "lightning_fabric"}[part]
     return importlib.import_module(f"{root}.{rest}" if rest else root)
@@ -41,7 +41,7 @@ OUT = os.environ["DIFFERENTIAL_OUT"]
 MAIN = os.getpid()
 _load = torch.load  # a program may wrap it
 MASKS = [
-    (re.compile(re.escape(CWD) + "/"), ""),  # relative or absolute, it is the same file
+    (re.compile(re.escape(CWD) + "/"), ""),  # the same for relative and absolute paths
     (re.compile(re.escape(CWD)), "<cwd>"),
     (re.compile(re.escape(str(Path(pl.__file__).parents[2 if LIGHTNING else 1]))), "<lightning>"),
     (re.compile(r"/tmp/[\w./-]+"), "<tmp>"),
@@ -64,7 +64,7 @@ def masked(text: object) -> str:
 
 
 def _place() -> str:
-    """The file for this thread's lines. Those whose order no program decides are in one that is compared sorted."""
+    """Return the file for this thread's lines. Lines without a fixed order go into one that is compared sorted."""
     if threading.current_thread() is not threading.main_thread() or torch.utils.data.get_worker_info() is not None:
         return "unordered"
     if dist.is_available() and dist.is_initialized():
@@ -75,7 +75,7 @@ def _place() -> str:
 def note(section: str, text: object) -> None:
     """Write a line."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limits[1], limits[1]))  # a full disk is full for the program only
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limits[1], limits[1]))  # a simulated full disk affects only the program
     descriptor = os.open(os.path.join(OUT, _place()), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     os.write(descriptor, f"{section} {masked(text)}\n".encode())
     os.close(descriptor)
@@ -83,12 +83,12 @@ def note(section: str, text: object) -> None:
 
 
 def observe(name: str, value: Any = "") -> None:
-    """Note what the program looks at. Handed to each program."""
+    """Record a value that the program reads. Passed to each program."""
     note("saw", f"{name} = {shown(value)}")
 
 
 def digest(*tensors: Any) -> str:
-    """The bits of tensors, with type and shape, in short."""
+    """Return a short digest of the tensors' bits, types and shapes."""
     found = hashlib.sha1()
     for tensor in tensors:
         if tensor is not None:
@@ -98,7 +98,7 @@ def digest(*tensors: Any) -> str:
 
 
 def tensors_of(root: Any) -> Iterator[Any]:
-    """Parameters and buffers, found without a call of a method: a program may have overridden it."""
+    """Return parameters and buffers without calling methods, which a program may have overridden."""
     state = vars(root)
     yield from (tensor for name in ("_parameters", "_buffers") for tensor in state.get(name, {}).values())
     for child in state.get("_modules", {}).values():
@@ -111,7 +111,7 @@ def weights(root: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value in one line, to the last bit, without a call into the program's own classes."""
+    """Return the exact value as one line, without calling the program's classes."""
     kind = type(value)
     if kind in (torch.Tensor, torch.nn.Parameter):
         inside = repr(value.item()) if value.numel() == 1 and not value.is_sparse else f"{tuple(value.shape)}"
@@ -126,7 +126,7 @@ def shown(value: Any) -> str:
         return repr(value)
     if isinstance(value, BaseException):
         text = str(value)
-        if kind is torch.multiprocessing.ProcessRaisedException:  # ours may be among the frames of its traceback
+        if kind is torch.multiprocessing.ProcessRaisedException:  # its traceback may have frames of our package
             text = text.rstrip().rpartition("\n")[2]
         return f"{kind.__name__}: {text}"
     return kind.__name__
@@ -148,7 +148,7 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _content(path: Path) -> Iterator[str]:
-    """A file as its reader sees it."""
+    """Return the content of a file as its reader gets it."""
     if path.suffix == ".ckpt":
         for key, value in _leaves(_load(path, map_location="cpu", weights_only=False)):
             if ".time_elapsed." not in key:
@@ -178,8 +178,8 @@ def note_files() -> None:
 
 
 class Options:
-    """The options of a random program, as attributes. Most have their first value, so that most programs are legal;
-    ``likely`` says which have it more or less often than others."""
+    """The options of a random program, as attributes. Most have their first value, so that most programs are valid;
+    ``likely`` has the options that change more or less often."""
 
     def __init__(self, seed: int, values: dict[str, tuple[Any, ...]], likely: dict[str, float]) -> None:
         density = random.Random(seed).choice((0.05, 0.1, 0.15, 0.25))
@@ -192,7 +192,7 @@ class Options:
 
 
 class Watch(pl.Callback):
-    """Notes at some hooks what else can be seen there: weights, rates, gradients, metrics, which files there are."""
+    """Records weights, rates, gradients, metrics and files at some hooks."""
 
     def _state(self, trainer: Any, root: Any, hook: str) -> None:
         rates = [group["lr"] for optimizer in trainer.optimizers for group in optimizer.param_groups]
@@ -223,7 +223,7 @@ for _hook in ("on_fit_start", "on_train_epoch_end", "on_train_end", "on_validati
 
 
 class Log(module("pytorch.loggers.logger").Logger):  # type: ignore[misc]
-    """A logger that notes what it is given."""
+    """A logger that records its arguments."""
 
     name, version, save_dir = "own", 0, "logs"
 
@@ -255,7 +255,7 @@ class _Printed:
 
 
 def _warned(message: Any, category: type, *_: Any, **__: Any) -> None:
-    if "treespec" not in str(message):  # of torch, once or more often, depending on what else has been imported
+    if "treespec" not in str(message):  # torch warns once or more often, depending on earlier imports
         note("warning", f"{category.__name__} {message}")
 
 

@@ -1,4 +1,4 @@
-"""Bugs that a patch could have, planted in one that there is: the differential test has to find each, and name it."""
+"""Bugs that are planted in existing patches. The differential test must find each, and name its patch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def regression(patch: str, target: str) -> Callable[[Callable[..., Any]], Callab
 
 
 def plant(name: str) -> None:
-    """From the next activation on, the patch has the bug."""
+    """Add the bug to the patch from the next activation on."""
     from lightning_patches import patches
 
     patch, location, around = REGRESSIONS[name]
@@ -69,7 +69,7 @@ def loses_a_file(replacement: Any, checkpoint: Any, filepath: Any) -> None:
 
 @regression("plateau-waits-for-validation", "_TrainingEpochLoop._update_learning_rates")
 def changes_a_weight(replacement: Any, loop: Any, *arguments: Any, **named: Any) -> None:
-    """By one ten-millionth."""
+    """Change one weight by one ten-millionth."""
     replacement(loop, *arguments, **named)
     next(iter(loop.trainer.lightning_module.parameters())).data.mul_(1 + 2**-23)
 

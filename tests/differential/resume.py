@@ -1,10 +1,10 @@
-"""The law "a resumed run equals the uninterrupted run", on stock and with patches.
+"""Check that a resumed run equals the uninterrupted run, on stock and with patches.
 
     python -m tests.differential.resume --release 2.6.6                    # counts, a minute for each set
     python -m tests.differential.resume --release 2.2.5 --sets all --show  # and what differs
     python -m tests.differential.resume --release 2.6.6 --only plain "StepLR by epoch"
 
-``resuming.py`` has the configurations, where each is stopped, and what is compared.
+``resuming.py`` has the configurations, the places where each is stopped, and the compared values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run configurations without a break, and stopped and resumed at several places, and compare the rest.
+"""Run configurations without interruption, and also stopped and resumed at several places, and compare the rest.
 
 Runs in a process with the Lightning and the patches of its variant (see ``resume.py``).
 
@@ -48,7 +48,7 @@ def note(kind: str, *values: Any) -> None:
 
 
 def number(value: Any) -> Any:
-    """The value as JSON can hold it; numbers are rounded."""
+    """Return a value for JSON, with rounded numbers."""
     if isinstance(value, dict):
         return {str(key): number(one) for key, one in sorted(value.items(), key=str)}
     if isinstance(value, (list, tuple)):
@@ -162,7 +162,7 @@ def progress(trainer: Any) -> tuple[int, int]:
 
 
 class Recorder(cb.Callback):
-    """Notes what happens, as the first callback."""
+    """A callback that records events. It is the first one."""
 
     def on_train_epoch_start(self, trainer: Any, module: Any) -> None:
         note("epoch starts", *progress(trainer))
@@ -196,7 +196,7 @@ class Rows(Logger):
 
 
 class Saver(cb.Checkpoint):
-    """Saves at each of the stops, where ModelCheckpoint would. ``places`` is None in a resumed run."""
+    """Saves a checkpoint at each stop, in the hook that ModelCheckpoint uses. ``places`` is None in a resumed run."""
 
     def __init__(self, places: Optional[dict[str, int]]) -> None:
         self.places = places
@@ -300,7 +300,7 @@ def scheduler(kind: str, interval: str = "epoch", monitor: str = "", frequency: 
 
 
 def of(*callbacks: Callable[[], Any], loaders: Any = None, **options: Any) -> dict[str, Any]:
-    """A configuration: makers of callbacks, and arguments of the module (see `Net`) or else of the Trainer."""
+    """Return a configuration: makers of callbacks, and arguments of the module (see `Net`) or the Trainer."""
     names = ("schedule", "optimizer", "optimizers", "manual", "uses_batch", "log", "curriculum")
     module = {name: options.pop(name) for name in names if name in options}
     return {"callbacks": callbacks, "module": {**module, "loaders": loaders}, "trainer": options}
@@ -568,14 +568,14 @@ STARTS = ("epoch starts", "batch starts", "validation starts", "epoch ends", "en
 
 
 def rest(trace: list[list[Any]], place: int) -> list[list[Any]]:
-    """What an uninterrupted run does after a checkpoint. The first process has done the rest of the saved batch."""
+    """Return the events of an uninterrupted run after a checkpoint, without the rest of the saved batch."""
     while place < len(trace) and trace[place][0] not in STARTS:
         place += 1
     return [event for event in trace[place:] if event[0] != "train_dataloader"] + reloads(trace[place:])
 
 
 def reloads(trace: list[list[Any]]) -> list[list[Any]]:
-    """The epochs for which loaders were made, once each: a resumed run makes its first loader before it starts."""
+    """Return the epochs of new loaders as the last event: a resumed run creates its first loader before it starts."""
     return [["loaders", *(event[1] for event in trace if event[0] == "train_dataloader")]]
 
 
@@ -585,13 +585,13 @@ def enter(directory: str) -> None:
 
 
 class Stopped:
-    """One configuration: the run without a break, and the checkpoints of its stops, in a temporary directory."""
+    """A configuration's uninterrupted run, and the checkpoints of its stops, in a temporary directory."""
 
     def __init__(self, configuration: dict[str, Any], stops: tuple[str, ...] = STOPS) -> None:
         self.configuration = configuration
         self.directory = tempfile.TemporaryDirectory()
         self.root = self.directory.name
-        self.work = os.path.join(self.root, "work")  # of all runs, since ModelCheckpoint keeps its absolute path
+        self.work = os.path.join(self.root, "work")  # shared: ModelCheckpoint stores its absolute path
         self.places: dict[str, int] = {}
         enter(self.work)
         fit(configuration, self.places, None)
@@ -631,7 +631,7 @@ class Stopped:
         return found if self.configuration["trainer"].get("reload_dataloaders_every_n_epochs") else found[:-1]
 
     def differences(self) -> dict[str, list[Any]]:
-        """By stop: the first event of the uninterrupted run that differs, and that of the resumed run."""
+        """Return, for each stop, the first different event of the uninterrupted and of the resumed run."""
         found: dict[str, list[Any]] = {}
         for stop in self.places:
             expected, resumed = self.expected(stop), self.resumed(stop)
@@ -642,10 +642,10 @@ class Stopped:
 
 
 def after_stop(case: str) -> dict[str, Any]:
-    """What a resumed run does, as the observations of a scenario: its events, each as JSON.
+    """Return the events of a resumed run, each as JSON, as the observations of a scenario.
 
     Args:
-        case: configuration and stop, ``"plain: last batch"``; with ``", whole"``, the same of the run without a break.
+        case: configuration and stop, ``"plain: last batch"``; with ``", whole"``, those of the uninterrupted run.
     """
     name, _, stop = case.removesuffix(", whole").partition(": ")
     with Stopped(CONFIGURATIONS[name], (stop,)) as stopped:

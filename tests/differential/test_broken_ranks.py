@@ -1,8 +1,8 @@
 """Programs that are broken on several ranks end as on stock with the default set, and as fast.
 
-A patch that removes, adds or retypes a collective may remove an alarm: mismatched messages make gloo end the ranks
-within seconds, while otherwise they wait for the group's timeout. Each patch that touches collectives has cases here.
-The first ones are part of the usual run.
+If the collectives of the ranks do not match, gloo ends them within seconds; without this mismatch they would wait for
+the group's timeout. So a patch that removes, adds or retypes a collective may delay the end of a broken job. Each such
+patch has cases here. The first ones are part of the usual run.
 """
 
 import re
@@ -105,7 +105,7 @@ def test_broken_ranks_end_as_on_stock(patch, version, case):
 
 @pytest.mark.parametrize("version", ["2.6.6", "2.5.2", "2.2.5", "2.0.9"])
 def test_working_program_has_the_collectives_of_stock(version):
-    """Except that a count is a float of the same size, and that checkpoints are looked up as in 2.6.0."""
+    """Two differences are allowed: a count is a float of the same size, and checkpoints are looked up as in 2.6.0."""
     case, toggle = "nothing-logged-each-kept-sized", "-checkpoint-exists-on-rank-zero"
     stock, shim = run(version, case, False), run(version, case, True, toggle=toggle)
     found = {rank: [what.replace("float64[]", "int64[]") for what in seen] for rank, seen in shim.collectives.items()}

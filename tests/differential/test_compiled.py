@@ -1,4 +1,4 @@
-"""A program that meets torch.compile ends as on stock, with the same weights, and is interrupted no more often."""
+"""Programs that use torch.compile end as on stock, with the same weights and no more graph breaks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROGRAMS = Path(__file__).with_name("programs") / "compiled.py"
 pytestmark = [
     pytest.mark.skipif(torch.__version__ < "2.12", reason="older ones compile and interrupt other code"),
     pytest.mark.slow,
-    pytest.mark.timeout(3600),  # alone on two cores each takes a few minutes
+    pytest.mark.timeout(3600),  # each takes a few minutes on two cores
 ]
 
 
@@ -45,7 +45,7 @@ def difference(stock: dict[str, Any], shim: dict[str, Any]) -> str:
 
 
 def in_group(version: str, backend: str, *more: Any) -> Any:
-    """One worker runs all that looks at these runs on stock: they are then run once."""
+    """Keep all tests that use these runs on stock on one worker, so that each runs once."""
     return pytest.param(version, backend, *more, marks=pytest.mark.xdist_group(f"{version} {backend}"))
 
 
@@ -71,7 +71,7 @@ def test_compiled_programs_are_no_worse_than_on_stock(version: str, backend: str
 
 @pytest.mark.parametrize(("version", "backend"), [in_group("2.6.6", "eager"), in_group("2.6.6", "aot_eager")])
 def test_stock_trains_a_compiled_gan_that_toggles_its_optimizers(version: str, backend: str) -> None:
-    """coverage.txt says this about 21513. With one device, ``in_place`` compiles no step."""
+    """coverage.txt states this for 21513. With one device, ``in_place`` compiles no step."""
     stock = results(version, backend, False)
     assert stock["Gan.module"]["weights"] == stock["Gan.in_place"]["weights"]
     assert stock["Gan.module"]["breaks"] > stock["Gan.in_place"]["breaks"] == 0

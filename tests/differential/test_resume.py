@@ -32,7 +32,7 @@ def test_stopped_and_resumed_runs_equal_the_uninterrupted_run(version: str) -> N
 
 @pytest.mark.parametrize("version", ["2.2.5", "2.6.6"])
 def test_known_difference_of_a_resumed_run_is_detected_on_stock(version: str) -> None:
-    """The test can fail."""
+    """Shows that the test can fail."""
     found = resume.differences(version, "stock", ("plain", "stateful"))
     assert all("last batch" in stops for stops in found.values())
 

@@ -89,7 +89,7 @@ def functions() -> tuple[Program, ...]:
 
 
 def named(name: str, extension: str = "{}") -> Program:
-    """The program of a name."""
+    """Return the program with this name."""
     return replace(next(program for program in functions() if program.function == name), extension=extension)
 
 
@@ -100,7 +100,7 @@ def programs(version: str, first: int, end: int) -> Iterator[Program]:
 
 
 def drawn(version: str, seed: int, name: str = "") -> Program:
-    """The program of a seed; the same for each release but for the functions that its patches replace."""
+    """Return the program of a seed. It depends on the release only through the functions that the patches replace."""
     draw = random.Random(f"differential {seed}")
     kinds = [p for p in functions() if "seed" in p.parameters]
     extensible = [p for p in functions() if "own" in p.parameters and "seed" not in p.parameters]
@@ -118,7 +118,7 @@ def drawn(version: str, seed: int, name: str = "") -> Program:
 
 @cache
 def default(version: str) -> tuple[str, ...]:
-    """The patches that this release gets by default."""
+    """Return the patches that this release gets by default."""
     return tuple(p.name for p in catalogue.all_patches() if p.default and version in gate.affected_releases(p))
 
 
@@ -127,7 +127,7 @@ def default(version: str) -> tuple[str, ...]:
 
 @dataclass
 class Trace:
-    """The behavior of a program: lines by process and rank, exit statuses (124: it hung), and called patches.
+    """The behavior of a program: lines by process and rank, exit statuses (124 for a hang), and called patches.
 
     The files of the called patches are recorded only on request.
     """
@@ -201,7 +201,7 @@ class Release:
         return trace
 
     def patches_called(self, trace: Trace) -> list[str]:
-        """The default patches into whose code a program called that was run with ``note_called``."""
+        """Return the default patches whose code the program called; it must have run with ``note_called``."""
         files = [file[:-3].replace(os.sep, ".") for file in trace.called]
 
         def is_called(name: str) -> bool:
@@ -229,7 +229,7 @@ class Outcome:
 
 
 def judge(release: Release, program: Program) -> Outcome:
-    """Run a program on stock and with the default patches, and tell where a difference comes from."""
+    """Run a program on stock and with the default patches, and find the patch that causes a difference."""
     stock, patched = release.run(program, False), release.run(program, True)
     if stock == patched:
         return Outcome(program, "same")
@@ -242,7 +242,7 @@ def judge(release: Release, program: Program) -> Outcome:
         alone = release.run(program, True, name)
         if alone != stock:
             outcome.patches[name] = why(name, stock, alone, patched)
-        if alone == patched:  # it does all of it, and the others nothing
+        if alone == patched:  # this patch alone causes the whole difference
             outcome.patches, rest = {name: outcome.patches[name]}, stock
             break
     if outcome.patches and all(outcome.patches.values()):
@@ -262,7 +262,7 @@ NEAR = 20
 
 
 def first_differences(before: Trace, after: Trace) -> list[tuple[str, str]]:
-    """Return the first different lines of each rank, in the first process with a difference: stock's and the new one.
+    """Return the first different lines of each rank, of stock and of the other run, in the first process that differs.
 
     A line is "" if lines were only added (except before an error that is gone) or only removed.
     """

@@ -247,7 +247,7 @@ FAULTS: dict[str, Fault] = {
         ("arrives end", "sleeps end"),
         names="in act",
     ),
-    # honest work
+    # real work
     "regular-expression": _honest(
         "a regular expression that never ends, and computes",
         "regular_expression",

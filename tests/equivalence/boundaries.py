@@ -4,7 +4,7 @@ A boundary is one case of one scenario on one release. On an affected release fo
 bug; shim and fork must observe the same as the first fixed release, or as the recommended usage. On every other
 release stock has no bug, and the shim changes nothing.
 
-Both distributions have the same source of all that the patches touch (a test compares). So one of them is enough:
+Both distributions have the same source for all targets (a test compares them). So one of them is enough:
 ``pytorch-lightning`` where a range begins, ``lightning`` where it ends.
 """
 
@@ -56,12 +56,12 @@ class Boundary:
         return f"{self.proof} {self.distribution} {self.version} {self.role}"
 
 
-# -------------------------------------------------------------------- which there are
+# -------------------------------------------------------------------- the boundaries
 
 
 @cache
 def proofs() -> tuple[Proof, ...]:
-    """The cases of all patches, as their tests state them, in the order of the patches' names."""
+    """Return the ``PROOFS`` of all tests, in the order of the patches' names."""
     found: list[Proof] = []
     for path in sorted(PATCHES.glob("*/test_*.py")):
         module = importlib.import_module(f"tests.patches.{path.parent.name}.{path.stem}")
@@ -70,7 +70,7 @@ def proofs() -> tuple[Proof, ...]:
 
 
 def of(patch: str) -> list[Proof]:
-    """The cases of one patch."""
+    """Return the cases of one patch."""
     return [proof for proof in proofs() if proof.patch == patch]
 
 
@@ -99,7 +99,7 @@ def unproven() -> list[str]:
 
 
 def boundaries(proof: Proof) -> list[Boundary]:
-    """Last release before the bug, first and last affected, of 1.x and of later ones, first fixed and newest."""
+    """Return the releases at the ends of the range (of 1.x and later), around it, and the newest."""
     patch = _diffs.record(proof.patch)
     everywhere = gate.affected_releases(patch)
     versions = [version for version in _releases.versions() if can_run(proof, version)]
@@ -127,18 +127,18 @@ def _distribution(version: str, begins: bool) -> str:
 
 
 def newest_affected(proof: Proof) -> Optional[Boundary]:
-    """The newest affected release; ``None`` if the case can run on none."""
+    """Return the newest affected release; ``None`` if the case can run on none."""
     return next((one for one in reversed(boundaries(proof)) if one.role == "affected"), None)
 
 
 def on_one_card() -> list[Boundary]:
-    """The newest affected release of each case for which one GPU is enough."""
+    """Return the newest affected release of each case for which one GPU is enough."""
     found = (newest_affected(proof) for proof in proofs() if proof.one_card)
     return [one for one in found if one is not None]
 
 
 def wheels_to_carry() -> list[Path]:
-    """The wheels that :func:`on_one_card`, and the other tests for a GPU, need on a machine without a network."""
+    """Return the wheels that :func:`on_one_card` and other GPU tests need on a machine without a network."""
     needed = {("lightning", "2.2.5"), ("lightning", "2.6.6")}
     for one in on_one_card():
         needed |= {(one.distribution, one.version), (one.distribution, official(one.proof) or one.version)}
@@ -146,7 +146,7 @@ def wheels_to_carry() -> list[Path]:
 
 
 def official(proof: Proof) -> Optional[str]:
-    """The first fixed release, if there is one and the case can run on it."""
+    """Return the first fixed release, if the case can run on it."""
     fixed_in = _diffs.record(proof.patch).fixed_in
     return fixed_in if fixed_in is not None and can_run(proof, fixed_in) else None
 
@@ -158,10 +158,10 @@ def can_run(proof: Proof, version: str) -> bool:
 
 
 def taking_part(proof: Proof, version: str) -> list[str]:
-    """The patches that shim and fork have on an affected release.
+    """Return the patches that shim and fork have on an affected release.
 
-    An official release has all fixes up to its own, so shim and fork get those too. Where there is no official release
-    to compare with, they get those that change the same functions.
+    An official release has all earlier fixes, so shim and fork get those, too. Without an official release
+    to compare with, they get the patches that change the same functions.
     """
     patch = _diffs.record(proof.patch)
     return [patch.name] if proof.alone else companions(patch, version)
@@ -179,7 +179,7 @@ def companions(patch: Patch, version: str) -> list[str]:
     return sorted({patch.name, *(other.name for other in others if takes_part(other))})
 
 
-# -------------------------------------------------------------------- what is seen there
+# -------------------------------------------------------------------- running them
 
 
 def run(
@@ -189,7 +189,7 @@ def run(
     case: Optional[str] = None,
     environment: tuple[tuple[str, str], ...] = (),
 ) -> Result:
-    """Run a case in a variant. Where fit needs a patch to start at all, every variant has it, also stock."""
+    """Run a case in a variant. If fit can't start without some patch, every variant has it, also stock."""
     if gate.in_ranges(variant.version, TO_START.affected_known) and proof.patch != TO_START.name:
         toggle = ",".join(filter(None, (toggle if variant.shim else "none", TO_START.name)))
         variant = replace(variant, shim=True)
@@ -251,7 +251,7 @@ def _unaffected(one: Boundary, run: Run) -> Iterator[str]:
     stock = run(proof, Variant(one.distribution, one.version))
     if not stock.ok or proof.shows_bug(stock):
         yield f"stock is not right on a release that is not affected: {short(stock)}"
-    # Without what a selection by name keeps, so that Lightning can be imported.
+    # A selection by name keeps the patches for imports; leave them out, too.
     shim = run(proof, Variant(one.distribution, one.version, shim=True), f"none,{proof.patch}")
     if not same(view(proof.observed, stock), view(proof.observed, shim)):
         yield f"shim differs from stock: {short(shim)}"
@@ -268,7 +268,7 @@ def view(part: Any, result: Result) -> dict[str, Any]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Also of values that are not equal to themselves, such as NaN."""
+    """True if both are equal; NaN equals NaN."""
     return json.dumps(one, sort_keys=True, default=repr) == json.dumps(other, sort_keys=True, default=repr)
 
 

@@ -13,7 +13,7 @@ Observations = list[dict[str, Any]]
 
 
 def everything(observations: Observations) -> Any:
-    """All that was observed, of every rank."""
+    """Return all observations of every rank."""
     return observations
 
 
@@ -76,12 +76,12 @@ def ends_with(message: str) -> Callable[[Any], bool]:
 
 
 def observes(*ranks: dict[str, Any]) -> Callable[[Any], bool]:
-    """The ranks observed just this."""
+    """Return a check that the ranks have exactly these observations."""
     return lambda result: result.observations == list(ranks)
 
 
 def only(*names: str) -> Callable[[Observations], Any]:
-    """These observations, of every rank."""
+    """Return a function that selects these observations of every rank."""
     return lambda observations: [{name: rank[name] for name in names} for rank in observations]
 
 

@@ -1,4 +1,4 @@
-"""The standard tests of every patch, made from its ``PROOFS`` in ``tests/patches``."""
+"""The standard tests of every patch, generated from its ``PROOFS`` in ``tests/patches``."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def test_variants_agree(boundary):
 
 
 def by_default():
-    """Each case of a default patch, in the newest release that it affects."""
+    """Return each case of a default patch, on the newest release that it affects."""
     for proof in boundaries.proofs():
         newest = boundaries.newest_affected(proof)
         if catalogue.find(proof.patch)[0].default and newest is not None and not proof.old_torch:
@@ -41,7 +41,7 @@ def by_default():
 @pytest.mark.distributed
 @pytest.mark.parametrize("boundary", list(by_default()))
 def test_default_set_fixes_the_bug(boundary):
-    """Above, the shim has the patches that the reference has."""
+    """Unlike in the test above, the shim has all default patches."""
     result = boundaries.run(boundary.proof, Variant(boundary.distribution, boundary.version, shim=True))
     assert result.ok and not boundary.proof.shows_bug(result), result
 

@@ -35,7 +35,7 @@ def test_classification_finds_the_records_again():
 
 
 def test_checkout_is_classified_by_its_code(tmp_path):
-    """Of the function that was edited nothing is known; of the others what is known of the same code."""
+    """The edited function is unknown; the others are recognized by their code."""
     _releases.unpack(_releases.wheel("lightning", NEW), tmp_path / "unpacked")
     (tmp_path / "checkout").mkdir()
     (tmp_path / "unpacked").rename(tmp_path / "checkout" / "src")
@@ -59,7 +59,7 @@ def test_classification_tries_the_patch_on_changed_code(tmp_path, lost):
     _releases.unpack(_releases.wheel("lightning", NEW), tmp_path)
     file = tmp_path / "lightning" / "pytorch" / "loops" / "fit_loop.py"
     text = file.read_text().replace("def setup_data(self)", "def setup_data(self, new=None)")
-    if lost:  # the function that the patch calls has no effect any more
+    if lost:  # remove the effect of the function that the patch calls
         text = text.replace("self._combined_loader._load_state_dicts(self._combined_loader_states_to_load)", "pass")
     assert "new=None" in text
     file.write_text(text)

@@ -1,4 +1,4 @@
-"""The diffs in upstream/diffs/ fit every release that they are for, to the letter, and say what the records say."""
+"""The diffs in upstream/diffs/ apply exactly to every release of their range, and agree with the records."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def over(changed, original):
 
 
 def unsound(texts, directory):
-    """Names that are not defined where they are used, by file; a file that is no Python is such a finding as well."""
+    """Return undefined names by file, and files that are not valid Python."""
     for path, text in texts.items():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
         (directory / path).write_text(text)
@@ -35,7 +35,7 @@ def unsound(texts, directory):
 
 @pytest.mark.parametrize("version", ["1.8.6", "1.9.5", "2.0.9", "2.1.4", "2.2.5", "2.3.3", "2.4.0", "2.5.6", "2.6.6"])
 def test_patched_sources_have_no_undefined_names(version, tmp_path):
-    """Covers code that no test runs in a fork: a diff's ``import torch`` once hid the module's in its function."""
+    """Covers code that no test runs in a fork: for example, a diff's ``import torch`` can hide the module's import."""
     original = reader("lightning", version)
     changed = _diffs.apply_all(_diffs.selected(version, None, SERIES), "lightning", original)
     stock = {path: original(path) for path in changed if original(path) is not None}
@@ -202,7 +202,7 @@ def test_series_has_the_order_of_the_catalogue(tmp_path):
 
 
 def test_check_diffs_reports_the_state_of_a_tree(tmp_path):
-    """On a release with a first diff applied by hand, and with a line of a second one's context changed."""
+    """One diff is already applied, and a context line of a second one is changed."""
     original = reader("lightning", "2.2.5")
     metrics = next(diff for diff in SERIES if diff.name == "logged-metrics-device")
     fetchers = next(diff for diff in SERIES if diff.name == "dataloader-error-unmasked")
@@ -223,7 +223,7 @@ def test_check_diffs_reports_the_state_of_a_tree(tmp_path):
 
 
 def test_carried_files_are_complete_and_import_nothing_of_the_package(tmp_path):
-    """Made from this package when they are read: every name in them must be defined or imported, and not from here."""
+    """They are generated from this package: each name in them must be defined or imported from elsewhere."""
     carried = [
         (path, "\n".join(hunks[0].after) + "\n")
         for diff in SERIES

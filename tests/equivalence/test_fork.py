@@ -216,7 +216,7 @@ print(json.dumps({{"version": pl.__version__, "file": pl.__file__, "entries": en
 
 
 def test_installed_fork_is_recognized_and_nothing_is_applied_twice(tmp_path):
-    """pip installs it, finds no broken requirement, and removes it again; in between, the shim looks at it."""
+    """pip installs it, finds no broken requirement, and removes it. In between, the shim's verdicts are checked."""
     wheel = _fork.write_wheel(_fork.make(_releases.wheel("pytorch-lightning", "2.2.5")), tmp_path)
     home = tmp_path / "venv"
     venv.create(home, with_pip=False)

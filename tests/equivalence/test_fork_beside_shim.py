@@ -1,4 +1,4 @@
-"""In a fork, ``status``, ``audit``, ``strict`` and the line at the start agree on which patches are left to apply."""
+"""In a fork, ``status``, ``audit``, ``strict`` and the start line agree on the remaining patches."""
 
 import importlib
 import json
@@ -141,12 +141,12 @@ def pairs():
 @pytest.mark.distributed
 @pytest.mark.parametrize(("patch", "other"), list(pairs()))
 def test_patch_around_a_carried_fix_keeps_both_fixes(find, patch, other):
-    """The same programs do the same as where the shim has both."""
+    """Programs do the same as with the shim alone, which has both fixes."""
     theirs = _diffs.record(other)
     both = [v for v in _releases.versions() if all(v in gate.affected_releases(one) for one in (patch, theirs))]
     overlapping = False
     for version in reversed(both):
-        # Trust in checkpoints is given by another function in a fork: its own programs are not the same there.
+        # A fork has another function to trust checkpoints, so programs for that differ.
         proofs = [p for p in boundaries.of(patch.name) if boundaries.can_run(p, version)][:1]
         if not other.startswith("trusted-"):
             proofs += [p for p in boundaries.of(other) if boundaries.can_run(p, version)][:1]

@@ -31,7 +31,7 @@ def test_generated_files_are_up_to_date():
 
 @pytest.mark.timeout(900)
 def test_recorded_facts_match_the_releases():
-    """Read again from all wheels, and not taken over."""
+    """Reads all wheels again instead of the recorded facts."""
     run(ROOT, "scripts/renew", "--check", "--afresh")
 
 
@@ -50,7 +50,7 @@ def clone(tmp_path):
     git(tmp_path, "clone", "-q", str(source), str(clone))
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(clone / ".venv")], check=True)
     (site,) = (clone / ".venv" / "lib").glob("python*/site-packages")
-    own = [clone, clone / "lightning_patches" / "activation" / "entry_points"]  # as an editable installation has them
+    own = [clone, clone / "lightning_patches" / "activation" / "entry_points"]  # as in an editable installation
     shared = [path for path in sys.path if path.endswith("site-packages")]
     (site / "shared.pth").write_text("\n".join(map(str, [*own, *shared])))
     (clone / ".venv" / "lightning-patches").write_text(_environment.recipe(clone))
@@ -64,7 +64,7 @@ def git(directory, *arguments):
 
 
 def shown_files():
-    """The files that "How to add a patch" shows, as it shows them."""
+    """Return the files and commands that "How to add a patch" shows."""
     page = (ROOT / "upstream" / "README.md").read_text()
     shown = {}
     for before, text in re.findall(r"(.*?)\n   ```\w+\n(.*?)   ```", page.partition("## How to add")[2], re.DOTALL):
@@ -77,7 +77,7 @@ def shown_files():
 @pytest.mark.equivalence
 @pytest.mark.timeout(900)
 def test_guide_for_adding_a_patch_works_step_by_step(clone):
-    """The example is taken out of the clone, and put in again by the document's steps."""
+    """Removes the example from the clone, and adds it again by the steps of the document."""
     shown, commands = shown_files()
     assert [path.partition("/")[0] for path in shown] == ["tests", "lightning_patches", "upstream", "tests"]
     assert commands == ["scripts/renew", f"scripts/test {EXAMPLE}"]

@@ -1,4 +1,4 @@
-"""The maintainer's scripts: those that compare with upstream, and the proof of a release."""
+"""Scripts for maintainers: comparisons with upstream, and the proof of a release."""
 
 import argparse
 import os
@@ -47,7 +47,7 @@ def test_ctrl_c_ends_all_processes_of_a_command():
     )
     program = (
         "import signal, sys, _environment\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a job in the background ignores it
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # background jobs ignore it
         "_environment.run([sys.executable, '-c', sys.argv[1]])"
     )
     process = subprocess.Popen(
@@ -152,7 +152,7 @@ def test_proof_page_includes_gpu_results(tmp_path):
 
 @pytest.fixture
 def checkout(monkeypatch, tmp_path):
-    """``scripts/prove`` of a checkout in which nothing but a ``tests`` folder is."""
+    """``scripts/prove`` of a checkout that has only a ``tests`` folder."""
     prove = load("prove")
     monkeypatch.setattr(prove, "ROOT", tmp_path)
     monkeypatch.setattr(prove._environment, "enter", lambda: None)
@@ -250,7 +250,7 @@ def test_failed_part_keeps_the_results_of_others(monkeypatch, checkout, tmp_path
 
 
 def test_library_is_patched_in_one_variant_only(monkeypatch, tmp_path):
-    """Also if the process that starts it has read our records only, and so has no patches."""
+    """Also if the parent process has read only our records, and so has no patches."""
     dependents = load("dependents")
     source = tmp_path / "source"
     source.mkdir()

@@ -34,7 +34,7 @@ def failed(error):
         (ended(1), failed("another"), ended(1), stacks.WORSE),
         (ended(1), ended(2), failed("another"), stacks.WORSE),
         (ended(2), ended(3), ended(1), stacks.WORSE),
-        (ended(2), ended(1), ended(1), stacks.CURED),  # stock says nothing, and is wrong
+        (ended(2), ended(1), ended(1), stacks.CURED),  # stock is silently wrong
         (failed("another"), ended(1), ended(1), stacks.CURED),
         (failed("another"), ended(2), ended(1), stacks.BROKEN),
         (failed("another"), ended(1), failed("another"), stacks.BROKEN),

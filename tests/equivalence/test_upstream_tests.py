@@ -90,7 +90,7 @@ def test_each_test_is_classified(repository, tmp_path):
     found = upstream_tests.compare(upstream, "2.3.3", work, jobs=1, source=repository / "src", explained=listed)
     assert found.regressions == {
         f"{FETCHERS}::test_encodes_the_bug[2]": PR,
-        f"{FETCHERS}::TestClass::test_the_patches_break_this": 0,  # that pull request did not change it
+        f"{FETCHERS}::TestClass::test_the_patches_break_this": 0,  # not changed by that pull request
     }
     assert found.defects == [f"{FETCHERS}::TestClass::test_the_patches_break_this"]
     assert (found.fixed, found.flaky) == ([f"{FETCHERS}::test_needs_the_fix"], [f"{FETCHERS}::test_flaky"])

@@ -1,4 +1,4 @@
-"""Issues 20388 and 21232: a step that logs tensors of the GPU waits for it only where the logger is given them."""
+"""Issues 20388 and 21232: a step that logs GPU tensors waits for the GPU only when the logger gets them."""
 
 import pytest
 import torch

@@ -21,7 +21,7 @@ from tests.differential.programs.extended import Model, Own, best, data, loader,
 
 
 def averaging(observe: Any, own: Any) -> None:
-    """WeightAveraging, from 2.6.0 on, and a subclass that averages into the average that Lightning keeps."""
+    """WeightAveraging (since 2.6.0), and a subclass that updates Lightning's average."""
 
     class Average(pl.callbacks.WeightAveraging):
         def on_train_batch_end(self, trainer: Any, pl_module: Any, *_: Any) -> None:
@@ -104,7 +104,7 @@ def tuner(observe: Any, own: Any) -> None:
 
 
 def finetuning(observe: Any, own: Any) -> None:
-    """A backbone that is frozen at first, with its batch norm in training or not."""
+    """A backbone that is frozen at first, with batch norm in training mode or not."""
     for train_bn in (True, False):
         given = {"unfreeze_backbone_at_epoch": 1, "train_bn": train_bn, "verbose": False}
         train(own, callbacks=[own(pl.callbacks.BackboneFinetuning, **given)], max_epochs=3)
@@ -143,7 +143,7 @@ def own_freeze(observe: Any, own: Any) -> None:
 
 
 class Curriculum(Own):
-    """A sampler whose set_epoch wants to know more."""
+    """A sampler whose set_epoch has another parameter."""
 
     def set_epoch(self, epoch: int, difficulty: int) -> None:  # type: ignore[override]
         note("call", f"Curriculum.set_epoch({epoch}, {difficulty})")
@@ -151,7 +151,7 @@ class Curriculum(Own):
 
 
 def own_set_epoch(observe: Any, own: Any) -> None:
-    """Two ranks, with such a sampler, which the program tells by itself."""
+    """Two ranks with such a sampler, whose set_epoch the program calls."""
     sampler = own(Curriculum)
 
     class Tells(Model):
@@ -163,7 +163,7 @@ def own_set_epoch(observe: Any, own: Any) -> None:
 
 
 class Merged(torch.nn.Linear):
-    """A layer that merges its adapter into its weights while it evaluates, as those of loralib do."""
+    """A layer that merges its adapter into its weights in evaluation mode, like those of loralib."""
 
     def __init__(self) -> None:
         super().__init__(4, 1)
@@ -183,7 +183,7 @@ class Merged(torch.nn.Linear):
 
 
 def merged(observe: Any, own: Any) -> None:
-    """A checkpoint that is due when a validation begins, and a model that has other weights while it evaluates."""
+    """A checkpoint that is due when a validation begins, and a model with other weights in evaluation mode."""
 
     class Merges(Model):
         def __init__(self) -> None:
@@ -197,7 +197,7 @@ def merged(observe: Any, own: Any) -> None:
 
 
 def replaced_freeze(observe: Any, own: Any) -> None:
-    """A custom freeze that replaces Lightning's and has only the modules as parameter."""
+    """A custom freeze that replaces Lightning's, with the modules as its only parameter."""
     base = pl.callbacks.BaseFinetuning
 
     def freeze(modules: Any) -> None:
@@ -280,7 +280,7 @@ def asked_rate(observe: Any, own: Any) -> None:
 
 
 def remote(observe: Any, own: Any) -> None:
-    """Checkpoints on a file system of fsspec's, resumed, and in another place than their directory."""
+    """Checkpoints on an fsspec file system; the run is resumed with another directory."""
 
     class Elsewhere(pl.callbacks.ModelCheckpoint):
         def format_checkpoint_name(self, *arguments: Any, **named: Any) -> str:
@@ -313,7 +313,7 @@ def synced(observe: Any, own: Any) -> None:
 
 
 def callers(observe: Any, own: Any) -> None:
-    """Hooks that look at who calls them."""
+    """Hooks that inspect their callers."""
 
     class Looks(pl.Callback):
         def on_train_start(self, *_: Any) -> None:
@@ -344,7 +344,7 @@ def own_check(observe: Any, own: Any) -> None:
 
 
 def traced(observe: Any, own: Any) -> None:
-    """A model with a traced part is searched for a learning rate and trained, and refuses another one's weights."""
+    """A model with a traced part: search, training, and the weights of another model, which it refuses."""
 
     class Traced(Model):
         def __init__(self) -> None:
@@ -365,7 +365,7 @@ def traced(observe: Any, own: Any) -> None:
 
 
 def black_box(observe: Any, own: Any) -> None:
-    """An optimizer that knows no parameters, only the model."""
+    """An optimizer without parameters, which only has the model."""
 
     class Search(torch.optim.Optimizer):
         def __init__(self, model: Any) -> None:
@@ -403,7 +403,7 @@ def black_box(observe: Any, own: Any) -> None:
 
 
 def wrapping_optimizer(observe: Any, own: Any) -> None:
-    """An optimizer around another one, which it keeps under the name that Lightning's wrappers have for theirs."""
+    """An optimizer that wraps another one in an attribute with the same name as in Lightning's wrappers."""
 
     class Around(torch.optim.Optimizer):
         def __init__(self, inner: Any) -> None:
@@ -450,7 +450,7 @@ def wrapping_optimizer(observe: Any, own: Any) -> None:
 
 
 def proxied(observe: Any, own: Any) -> None:
-    """Transparent proxies, as tracing tools make them, around what a strategy, a profiler and a callback have."""
+    """Transparent proxies, like those of tracing tools, around attributes of a strategy, a profiler and a callback."""
 
     def noted(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         note("call", f"proxied {wrapped.__name__} {shown(args)} {sorted(kwargs)}")

@@ -35,5 +35,5 @@ class Model(pl.LightningModule):
 
 
 def lr_of(trainer):
-    """The learning rate that the optimizer ends with."""
+    """Return the optimizer's last learning rate."""
     return round(trainer.optimizers[0].param_groups[0]["lr"], 6)

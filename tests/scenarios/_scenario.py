@@ -1,6 +1,6 @@
-"""The first import of every scenario: sets its variant up, and carries its observations out of every rank.
+"""The first import of every scenario. It sets up the variant, and collects the observations of every rank.
 
-A scenario is a small user program. It uses Lightning's public API only. This module replaces the lines that a user
+A scenario is a small user program. It uses only Lightning's public API. This module replaces the lines that a user
 would write by hand: the namespace to import, the ``import lightning_patches`` of the shim variant, and a way to record
 observations. ``tests/support/variants.py`` starts the program once per variant, each time in a new process.
 """
@@ -38,13 +38,13 @@ warnings.filterwarnings("ignore", message=".*pkg_resources.*")
 
 
 def pytorch(module: str = "") -> ModuleType:
-    """``lightning.pytorch`` or ``pytorch_lightning``, or a module of it."""
+    """Import ``lightning.pytorch`` or ``pytorch_lightning``, or a module of it."""
     root = "lightning.pytorch" if NAMESPACE == "lightning" else "pytorch_lightning"
     return importlib.import_module(f"{root}.{module}" if module else root)
 
 
 def fabric(module: str = "") -> ModuleType:
-    """``lightning.fabric`` or ``lightning_fabric``, or a module of it."""
+    """Import ``lightning.fabric`` or ``lightning_fabric``, or a module of it."""
     root = "lightning.fabric" if NAMESPACE == "lightning" else "lightning_fabric"
     return importlib.import_module(f"{root}.{module}" if module else root)
 
@@ -54,18 +54,18 @@ def is_1x() -> bool:
 
 
 def precision(name: str) -> Any:
-    """A precision by its name in 2.x, as the release calls it."""
+    """Return the release's name for a precision of 2.x."""
     in_1x = {"64-true": 64, "32-true": 32, "16-mixed": 16, "bf16-mixed": "bf16"}
     return in_1x[name] if is_1x() else name
 
 
 def tuner(trainer: Any) -> Any:
-    """The Tuner of a Trainer."""
+    """Return the Tuner of a Trainer."""
     return pytorch("tuner.tuning").Tuner(trainer)
 
 
 def boring_model() -> Any:
-    """BoringModel, in 1.x without its hooks that need an output of each step."""
+    """Return BoringModel, in 1.x without the hooks that need an output of each step."""
     model = pytorch("demos.boring_classes").BoringModel
     hooks = ("training_epoch_end", "validation_epoch_end", "test_epoch_end")
     return type("BoringModel", (model,), dict.fromkeys(name for name in hooks if hasattr(model, name)))
@@ -75,8 +75,8 @@ def trainer(**options: Any) -> Any:
     """Create a Trainer that writes no files unless ``options`` enable them.
 
     With one real GPU, two ranks share it. NCCL refuses that, but a group with a backend for CUDA tensors only
-    (``cuda:gloo``) has the property of NCCL that matters here. Lightning gets the usual name "gloo", so that it does
-    not use gloo's mean, which fails for the integers in which it counts batches.
+    (``cuda:gloo``) has the same restriction. Lightning gets the usual name "gloo", so that it does not use gloo's mean,
+    which fails for the integers in which it counts batches.
     """
     if ONE_CARD and options.get("accelerator") == "gpu" and options.get("devices") == 2:
         card = torch.device("cuda", 0)
@@ -103,7 +103,7 @@ _observed: dict = {}
 
 
 def observe(**facts: Any) -> None:
-    """Record what this rank saw. Tensors become lists of exact values; later calls add to earlier ones."""
+    """Record observations of this rank. Tensors become lists of exact values; later calls add to earlier ones."""
     _observed.update({name: _plain(value) for name, value in facts.items()})
     out = os.environ.get("SCENARIO_OUT")
     text = json.dumps(_observed, sort_keys=True)
@@ -118,7 +118,7 @@ def observe(**facts: Any) -> None:
 
 @contextlib.contextmanager
 def observing_errors() -> Iterator[None]:
-    """Record the error that ends the block, as the user would read it, and let it go on."""
+    """Record the error that ends the block, as a user reads it, and raise it again."""
     try:
         yield
     except BaseException as error:
@@ -128,7 +128,7 @@ def observing_errors() -> Iterator[None]:
 
 @contextlib.contextmanager
 def observing_warnings() -> Iterator[None]:
-    """Record the warnings of this package that the block gives."""
+    """Record the warnings of this package in the block."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -12,7 +12,7 @@ from lightning_patches.engine import distributions
 if __name__ == "__main__":
     for patch in patches.all_patches():
         for target in patch.targets:
-            # a module that this release does not have yet or any more; a part that is in the other namespace only
+            # this release lacks the module, or only the other namespace has the part
             with contextlib.suppress(ImportError, KeyError):
                 importlib.import_module(distributions.module_name(scenario.NAMESPACE, target.module))
     entries = [entry for entry in lightning_patches.report() if entry.namespace == scenario.NAMESPACE]

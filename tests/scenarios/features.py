@@ -1,7 +1,7 @@
 """Features that no release has, and workarounds without patches.
 
 Cases: ``validation``, ``drift`` (the number of batches is not a multiple of the accumulated ones), ``dict`` and
-``dict-refused``, the obvious attempt.
+``dict-refused``, a call that Lightning refuses.
 """
 
 import _scenario as scenario

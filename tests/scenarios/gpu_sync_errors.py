@@ -1,6 +1,6 @@
-"""Issue 20388: 1,000 steps with ten logged metrics, in which torch makes each wait for the GPU an error.
+"""Issue 20388: 1,000 steps with ten logged metrics, while torch raises an error for each wait for the GPU.
 
-Steps at whose end the logger is given numbers may wait, as may the first, in which the metrics are made. Needs a real
+The first step, which creates the metrics, may wait, and so may steps after which the logger gets numbers. Needs a real
 CUDA device: the simulated one has no ``torch.cuda.set_sync_debug_mode``.
 """
 

@@ -1,6 +1,6 @@
 """Issues 21232 and 21487: where a training step of Lightning waits for the GPU, step by step.
 
-Cases: ``alone`` (one device, one training for each thing that a model may do), ``ranks`` (DDP on two). Counted are, in
+Cases: ``alone`` (one device, a training for each feature), ``ranks`` (DDP on two). Counted are, in
 ten steps of one epoch: numbers read from the device, copies between it and the host that are not said to be
 non-blocking, tensors made there from Python's numbers, and collectives that are not of the gradients.
 """
@@ -48,7 +48,7 @@ class AboveTorch(TorchFunctionMode):
 
 
 def count_calls(name):
-    """Of a function of ``torch.distributed``; the gradients' collectives are not called through these."""
+    """Count calls of a function of ``torch.distributed``, which excludes the collectives for gradients."""
     real = getattr(torch.distributed, name)
 
     def counted(*args, **kwargs):
@@ -59,7 +59,7 @@ def count_calls(name):
 
 
 class Switch(pl.Callback):
-    """Counts from the start of one batch to the start of another."""
+    """Enables counting from the start of one batch to the start of another."""
 
     def on_train_batch_start(self, trainer, module, batch, batch_idx):
         global counting

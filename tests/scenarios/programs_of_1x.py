@@ -1,4 +1,4 @@
-"""Typical uses of Lightning 1.x, one per case. The results are compared with a contemporary stack.
+"""Typical uses of Lightning 1.x, one per case. The results are compared with 1.9.5.
 
 Cases: ``import``; ``fit`` (a scheduler, checkpoints, resume, loggers, callbacks, bf16, lr_find) and ``fit plain`` (the
 same without a scheduler); ``evaluate`` (validate, test, predict); ``ddp`` and ``ddp_spawn``, with two ranks; ``cli``,
@@ -77,7 +77,7 @@ class Model(user.Model):
         return [optimizer], [lr_scheduler.StepLR(optimizer, 1, gamma=0.5)]
 
     def on_train_start(self):
-        if CASE == "ddp_spawn":  # on CPUs the ranks are given one and the same memory, and step at the same time
+        if CASE == "ddp_spawn":  # on CPUs the ranks share memory, and step at the same time
             for one in self.parameters():
                 one.data = one.data.clone()
 
@@ -96,7 +96,7 @@ def metrics(trainer, digits=5):
 
 
 def files(directory):
-    """Relative paths; TensorBoard's hold the time, the host and the process."""
+    """Return relative paths. TensorBoard's names contain the time, the host and the process."""
     found = (path.relative_to(directory).as_posix() for path in Path(directory).rglob("*") if path.is_file())
     return sorted(re.sub(r"events\..*", "events", name) for name in found)
 
@@ -177,14 +177,14 @@ def ranks():
     one = trainer(max_epochs=2, devices=2, strategy=CASE, enable_checkpointing=True, callbacks=[checkpoints()])
     model = Model()
     one.fit(model)
-    if scenario.rank() == 0:  # of spawned ranks the process that has started them
+    if scenario.rank() == 0:  # only in the process that has spawned the ranks
         best = Path(one.checkpoint_callback.best_model_path).name
         kept = {"files": files(OUT / "checkpoints"), "best": best}
         scenario.observe(**kept, metrics=metrics(one), weight=rounded(model.layer.weight))
 
 
 class Bare(pl.LightningModule):
-    """Whose optimizer and scheduler the command line makes."""
+    """A model whose optimizer and scheduler come from the command line."""
 
     def __init__(self, width: int = 4):
         super().__init__()
@@ -200,7 +200,7 @@ def command_line():
     except ImportError:
         from pytorch_lightning.utilities.cli import LightningCLI
     gamma = "--lr_scheduler.gamma=0.5"
-    if CASE == "cli path":  # 1.6 takes no path, then as now, but for class_path
+    if CASE == "cli path":  # 1.6 accepts a path only as class_path
         gamma = "--lr_scheduler.init_args.gamma=0.5"
     arguments = {
         "cli": ["--model.lr=0.2"],

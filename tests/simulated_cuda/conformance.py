@@ -56,7 +56,7 @@ def check(function=None, *, devices=1, needs=None):
 
 
 class Refusal:
-    """A context which demands that its body raises an error with this text in it."""
+    """A context whose body must raise an error with this text."""
 
     def __init__(self, text, kind=RuntimeError):
         self.text = text

@@ -40,7 +40,7 @@ def refused(function, text, kind=RuntimeError):
 
 
 def gathered(tensor):
-    """The tensor of every rank."""
+    """Return the tensors of all ranks."""
     tensors = [torch.empty_like(tensor) for _ in range(WORLD_SIZE)]
     dist.all_gather(tensors, tensor.contiguous())
     return tensors
@@ -212,7 +212,7 @@ PARTS = (
 
 
 def main(rank, rendezvous_file):
-    # names the place where this process hangs, and ends it
+    # prints the stack of a process that hangs, and ends it
     faulthandler.dump_traceback_later(PATIENCE_SECONDS, exit=True)
     torch.set_num_threads(1)
     torch.backends.cudnn.allow_tf32 = False

@@ -13,7 +13,7 @@ from tests.support import groups, variants
 HERE = pathlib.Path(__file__).resolve().parent
 SITE = HERE / "site"
 
-BUILD_SECONDS = 400  # the first test to need the library compiles it
+BUILD_SECONDS = 400  # the first test that needs the library compiles it
 pytestmark = [
     pytest.mark.skipif(bool(variants.no_simulated_cuda()), reason=variants.no_simulated_cuda()),
     pytest.mark.timeout(BUILD_SECONDS + 200),
@@ -99,7 +99,7 @@ def test_import_after_torch_is_refused(python):
 def test_other_sitecustomize_also_runs(python, tmp_path, place):
     other = tmp_path / "other"
     other.mkdir()
-    chain = (SITE / "sitecustomize.py").read_text()  # one that does the same
+    chain = (SITE / "sitecustomize.py").read_text()  # another sitecustomize that also runs hidden ones
     if place == "after":
         chain = ""
     (other / "sitecustomize.py").write_text(f"import sys\nsys.other_ran = True\n{chain}")

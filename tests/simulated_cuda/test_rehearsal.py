@@ -33,7 +33,7 @@ dist.destroy_process_group()
 
 @pytest.fixture(scope="module")
 def variables():
-    """Those of a machine with one card."""
+    """The variables of a machine with one card."""
     variants._build_simulated_cuda()
     return {
         **os.environ,
@@ -58,9 +58,9 @@ def test_two_ranks_share_one_card(variables, tmp_path):
 
 @pytest.fixture
 def on_the_machine(variables, tmp_path):
-    """Runs a command there. It has no network, and of the tests' cache it has what was carried along.
+    """Run a command on a simulated machine without a network, with only the carried part of the tests' cache.
 
-    Returns what the command said; it must have ended well.
+    Return its output. It must succeed.
     """
     cache = tmp_path / "cache"
     (cache / "wheels").mkdir(parents=True)
@@ -88,7 +88,7 @@ def on_the_machine(variables, tmp_path):
 
 def test_simulation_is_calibrated_on_the_gpu(on_the_machine):
     said = on_the_machine("-m", "pytest", "-p", "no:cacheprovider", "-m", "gpu", "tests/gpu/test_calibration.py")
-    assert "1 passed, 1 skipped" in said, said  # two ranks of NCCL want two cards
+    assert "1 passed, 1 skipped" in said, said  # NCCL needs two cards for two ranks
 
 
 @pytest.mark.equivalence

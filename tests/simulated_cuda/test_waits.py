@@ -22,7 +22,7 @@ def waits(version, case, shim=False):
 @pytest.mark.parametrize("shim", [False, True], ids=["stock", "shim"])
 @pytest.mark.parametrize("version", ["2.0.9", "2.1.0", "2.6.6"])
 def test_patched_step_on_one_device_causes_fewer_waits(version, shim):
-    """Below 2.1.0 a logged tensor of the CPU is moved; a number becomes a tensor on the GPU on every release."""
+    """Below 2.1.0 a logged CPU tensor is moved; on every release a number becomes a GPU tensor."""
     (found,) = waits(version, "alone", shim)
     shown, cpu = found.pop("shown"), found.pop("tensor of the CPU")
     assert shown == ({} if shim else {"read": STEPS})
@@ -35,7 +35,7 @@ def test_patched_step_on_one_device_causes_fewer_waits(version, shim):
 @pytest.mark.distributed
 @pytest.mark.parametrize("version", ["2.5.1", "2.5.2", "2.6.6"])
 def test_step_on_two_devices_waits_as_on_stock(version):
-    """From 2.5.2 on, each step broadcasts a flag and reads it, which is left alone: it ends ranks that part."""
+    """From 2.5.2 on, each step broadcasts a flag and reads it. The patches keep it: it ends ranks that diverge."""
     stock, shim = waits(version, "ranks"), waits(version, "ranks", shim=True)
     each_step = {} if version == "2.5.1" else {"made": STEPS, "broadcast": STEPS, "read": STEPS}
     assert [rank["nothing"] for rank in stock] == [each_step] * 2

@@ -1,4 +1,4 @@
-"""Which packages Lightning and the packages below it look for, and what they find in an environment.
+"""List the packages that Lightning and its requirements look for, and what they find in an environment.
 
 Run as a program, this file answers questions: ``python -I -S availability.py DIRECTORY...`` imports from these
 directories only, reads a JSON list of questions, and prints the answers.
@@ -26,7 +26,7 @@ IMPORTS = re.compile(r"^\s*(?:from\s+(\w+)|import\s+(\w[\w., ]*))", re.MULTILINE
 
 
 def questions(*packages: Path) -> set[str]:
-    """Everything that the source of packages imports (``"import rich"``) or looks for (``"rich>=10.2.2"``)."""
+    """Return everything that the source of packages imports (``"import rich"``) or looks for (``"rich>=10.2.2"``)."""
     found: set[str] = set()
     for path in (path for package in packages for path in package.rglob("*.py")):
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -41,7 +41,7 @@ def questions(*packages: Path) -> set[str]:
 
 
 def link_installed(requirements: Iterable[str], directory: Path) -> None:
-    """Link into ``directory`` what this Python has of distributions and of everything that they require."""
+    """Link distributions of this Python, and everything that they require, into ``directory``."""
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
@@ -71,7 +71,7 @@ def _answer(question: str) -> Any:
     if name:
         return _or_error(package_available, name)
     name = re.match(r"[\w-]+", question)[0]  # type: ignore[index]
-    if question.startswith(f"{name}."):  # a module: to look for it would import the package
+    if question.startswith(f"{name}."):  # a module: a search for it would import the package
         return _or_error(package_available, name)
     available = _or_error(lambda text: bool(RequirementCache(text)), question)
     return [available, _or_error(package_available, name), _or_error(importlib.metadata.version, name)]

@@ -50,7 +50,7 @@ def end(group: int, patience: float = 0) -> None:
 
 def lives(group: int) -> bool:
     """True if a process of the group runs. Zombies do not count."""
-    for name in filter(str.isdigit, os.listdir("/proc")):  # not a glob, which fails if a file disappears
+    for name in filter(str.isdigit, os.listdir("/proc")):  # a glob would fail if a file disappears
         try:
             state, _, of_group = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[:3]
         except (OSError, ValueError):

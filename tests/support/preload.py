@@ -1,6 +1,6 @@
 """Scenario processes that are forked from one that has imported torch, for runs of many variants.
 
-A scenario spends most of its time on importing torch and on tearing it down. Each scenario still runs in its own
+A scenario spends most of its time on the import and the teardown of torch. Each scenario still runs in its own
 process, which imports Lightning (the release of its variant) and the shim itself; only Lightning's dependencies are
 imported before the fork. Ranks that Lightning starts by running the program again are forked in the same way.
 
@@ -28,7 +28,7 @@ import warnings
 from pathlib import Path
 from typing import Any, Optional, Union
 
-if __name__ != "__main__":  # run as a program, the package is not in reach, nor needed
+if __name__ != "__main__":  # a program cannot import the package, and does not need it
     from tests.support import groups
 
 MODULES = ("torch", "torch._dynamo", "torch.distributed.fsdp", "torchmetrics", "yaml", "fsspec")
@@ -50,7 +50,7 @@ class Preloaded:
         self._parent = subprocess.Popen(
             [python, __file__, self._address, *modules],
             env={**variables, "OMP_NUM_THREADS": "1"},
-            stdin=subprocess.PIPE,  # its end tells the parent that we are gone
+            stdin=subprocess.PIPE,  # the parent ends when this pipe is closed
             start_new_session=True,
         )
         deadline = time.monotonic() + 300
@@ -228,7 +228,7 @@ class _Rank:
 
 
 def _fork_ranks(link: socket.socket) -> None:
-    """Have ``subprocess.Popen`` fork the program itself, as Lightning's launcher runs it; the rest are processes."""
+    """Make ``subprocess.Popen`` fork if Lightning's launcher runs the program again; other commands start as usual."""
     ranks, real = _Ranks(link), subprocess.Popen
     command = [sys.executable, sys.argv[0]]
 
@@ -244,7 +244,7 @@ def _fork_ranks(link: socket.socket) -> None:
 
 
 def _become(request: dict[str, Any]) -> str:
-    """Make this process what ``python PROGRAM`` would be at its first line; returns the source."""
+    """Give this process the state of ``python PROGRAM`` at its first line. Return the source."""
     output = os.open(request["output"], os.O_WRONLY | os.O_APPEND)
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
@@ -262,7 +262,7 @@ def _become(request: dict[str, Any]) -> str:
 
 
 def _execute(source: str) -> int:
-    """Execute the program as ``__main__``, with errors told as Python tells them; returns the exit status."""
+    """Execute the program as ``__main__``, print errors as Python does, and return the exit status."""
     main = types.ModuleType("__main__")
     main.__dict__.update(__builtins__=__builtins__, __file__=sys.argv[0], __cached__=None)
     sys.modules["__main__"] = main
@@ -281,7 +281,7 @@ def _execute(source: str) -> int:
 
 
 def _end(status: int) -> None:
-    """End as the interpreter does, but without tearing torch down, which takes longer than most scenarios."""
+    """End like the interpreter, but without the teardown of torch, which takes longer than most scenarios."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -292,7 +292,7 @@ def _end(status: int) -> None:
 if __name__ == "__main__":
     for name in (*MODULES, *sys.argv[2:]):
         importlib.import_module(name)
-    gc.freeze()  # the collector need not look at what is here in each child
+    gc.freeze()  # the collector of each child can skip these objects
     forked = _serve(sys.argv[1])
     if forked is not None:
         source = _become(forked.request)

@@ -131,7 +131,7 @@ class Program:
         on: Sequence[str] = (),
         **options: Any,
     ) -> Callable[..., None]:
-        """Return a test that these cases show the bug on stock, and end well and right with the shim.
+        """Return a test that these cases show the bug on stock, and succeed with the right result with the shim.
 
         Args:
             cases: the cases; the program without a case if empty.

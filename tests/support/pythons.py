@@ -78,6 +78,6 @@ def with_torch(minor: str) -> Found:
 
 @cache
 def with_dependencies() -> tuple[str, ...]:
-    """One interpreter for each minor version from 3.9 on that has what the package needs; this one is the first."""
+    """Return an interpreter with the package's requirements for each minor version from 3.9 on, this one first."""
     others = [minor for minor in MINORS if minor not in ("3.8", "{}.{}".format(*sys.version_info))]
     return (sys.executable, *filter(None, (with_packages(minor).python for minor in others)))

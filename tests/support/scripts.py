@@ -1,4 +1,4 @@
-"""The programs of ``scripts/`` as modules: their names end in no ``.py``."""
+"""Import the programs in ``scripts/``, whose names have no ``.py``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def load(name: str) -> ModuleType:
     spec = importlib.util.spec_from_loader(loader.name, loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[loader.name] = module  # dataclasses look there
+    sys.modules[loader.name] = module  # dataclasses read this
     sys.path.insert(0, str(ROOT / "scripts"))
     try:
         loader.exec_module(module)

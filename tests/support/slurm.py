@@ -1,4 +1,4 @@
-"""SLURM's own services, of a cluster that a test starts on this machine."""
+"""Real SLURM services of a cluster that a test starts on this machine."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ PartitionName=all Nodes={names} Default=YES State=UP
 
 @contextlib.contextmanager
 def cluster(nodes: Sequence[Node] = ()) -> Iterator[dict[str, str]]:
-    """The variables with which commands of SLURM find the cluster.
+    """Start a cluster, and yield the variables with which SLURM's commands find it.
 
     Args:
-        nodes: of the cluster, on the first of which commands are run; one, this machine itself, if there are none.
+        nodes: nodes of the cluster; commands run on the first. Without any, this machine is the only node.
     """
     hosts = [node.namespace for node in nodes] or [os.uname().nodename.partition(".")[0]]
     addresses = [node.address for node in nodes] or ["127.0.0.1"]
@@ -63,7 +63,7 @@ def cluster(nodes: Sequence[Node] = ()) -> Iterator[dict[str, str]]:
         key.write_bytes(secrets.token_bytes(1024))
         key.chmod(0o400)
         numbers = {"controller_port": free_port(), "node_port": free_port()}
-        # Lightning's port is 15000 and the last four digits of the job: not that of a cluster beside this one
+        # Lightning's port is 15000 plus the last four digits of the job, which must differ between clusters
         numbers["first_job"] = 1 + os.getpid() % 990 * 10
         lines = [
             f"NodeName={host} NodeAddr={address} CPUs={os.cpu_count()} State=UNKNOWN"

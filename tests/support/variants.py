@@ -119,7 +119,7 @@ def run(
         old_torch: run in the Python of ``tests/support/old_torch``.
     """
     variables = dict(environment or {})
-    if simulated_cuda and os.environ.get(DEVICE) == "cuda":  # on a card
+    if simulated_cuda and os.environ.get(DEVICE) == "cuda":  # on a real GPU
         simulated_cuda, fresh = False, True
         variables["SCENARIO_ONE_CARD"] = "1"
     more = tuple(sorted(variables.items()))
@@ -166,7 +166,7 @@ def program_of(scenario: str) -> Path:
 
 @cache
 def preloaded(simulated_cuda: bool = False, python: str = sys.executable) -> Preloaded:
-    """The process from which programs are forked; there is one for each kind."""
+    """Return the process from which programs are forked. There is one for each combination of arguments."""
     variables = {name: value for name, value in os.environ.items() if name not in (*DROPPED, "PYTHONPATH")}
     if simulated_cuda:
         variables.update(SIMULATED_CUDA="1", PYTHONPATH=str(SIMULATED_CUDA_SITE))
@@ -190,7 +190,7 @@ def _build_simulated_cuda() -> None:
     Skips the current test if the device is not available.
     """
     if no_simulated_cuda():
-        import pytest  # scripts/demo, whose Python may lack it, gets here only if the device is available
+        import pytest  # scripts/demo, whose Python may lack pytest, gets here only if the device is available
 
         pytest.skip(no_simulated_cuda())
     variables = {**os.environ, "SIMULATED_CUDA": "1", "PYTHONPATH": str(SIMULATED_CUDA_SITE)}
@@ -207,14 +207,14 @@ def directory_of(variant: Variant) -> Path:
 
 
 def environment_of(variant: Variant, simulated_cuda: bool = False, toggle: Optional[str] = None) -> dict[str, str]:
-    """The environment in which ``variant``'s release is the one that Python imports."""
+    """Return the variables of a process that imports the release of ``variant``."""
     directory = directory_of(variant)
     path = [str(ROOT), str(directory)]
     if variant.version.startswith("1.8.") and variant.python == sys.executable:
         path.append(str(_releases.beside_1x()))
     if simulated_cuda:
         _build_simulated_cuda()
-    if simulated_cuda or os.environ.get("SIMULATED_CUDA") == "1":  # or in every process: a rehearsal of tests/gpu
+    if simulated_cuda or os.environ.get("SIMULATED_CUDA") == "1":  # in a rehearsal of tests/gpu every process has them
         path.insert(0, str(SIMULATED_CUDA_SITE))
     variables = {name: value for name, value in os.environ.items() if name not in DROPPED}
     variables.update(

@@ -1,6 +1,6 @@
 """Puts Hydra on the path of the program that imports this, before Lightning looks for it.
 
-It is in no environment of the tests: with OmegaConf, Lightning saves and loads hyperparameters in another way.
+No test environment has it, since Lightning saves and loads hyperparameters in another way with OmegaConf.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Puts what Lightning 1.5 to 1.8 needs, and no later release does, on the path of the program that imports this."""
+"""Puts packages that only Lightning 1.5 to 1.8 needs on the path of the program that imports this."""
 
 import sys
 from importlib.util import find_spec
@@ -9,5 +9,5 @@ import _releases
 
 del sys.path[0]
 
-if find_spec("deprecate") is None:  # a stack of their time has its own
+if find_spec("deprecate") is None:  # environments of that time have them
     sys.path.insert(0, str(_releases.beside_1x()))

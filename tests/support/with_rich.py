@@ -1,6 +1,6 @@
 """Puts rich on the path of the program that imports this, before Lightning looks for it.
 
-No test environment has it: where rich can be imported, Lightning uses it for its progress bar and its tables.
+No test environment has it, since Lightning uses it for progress bars and tables if it can be imported.
 """
 
 import sys
@@ -9,6 +9,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import _releases
 
-PINNED = ("rich==14.2.0", "markdown-it-py==3.0.0", "mdurl==0.1.2", "pygments==2.19.2")  # they run on Python 3.8, too
+PINNED = ("rich==14.2.0", "markdown-it-py==3.0.0", "mdurl==0.1.2", "pygments==2.19.2")  # for Python 3.8, too
 del sys.path[0]
-sys.path.insert(1, str(_releases.beside(PINNED[0], *PINNED)))  # behind the program's own directory
+sys.path.insert(1, str(_releases.beside(PINNED[0], *PINNED)))  # after the program's directory

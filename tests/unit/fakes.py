@@ -76,7 +76,7 @@ def times_ten(original: Any, namespace: str) -> Any:
 
 
 def plus(mark: str) -> Any:
-    """A builder whose replacement adds ``mark`` to the text that the original returns."""
+    """Return a builder whose replacement adds ``mark`` to the string that the original returns."""
 
     def build(original: Any, namespace: str) -> Any:
         def replacement(*args: Any, **kwargs: Any) -> Any:
@@ -88,7 +88,7 @@ def plus(mark: str) -> Any:
 
 
 def added(original: Any, namespace: str) -> Any:
-    """Builds a method that was not there."""
+    """Build a method that the class lacks."""
     assert original is None
 
     def added(self: Any) -> str:
@@ -102,7 +102,7 @@ def broken(original: Any, namespace: str) -> Any:
 
 
 def toy(*targets: Union[Target, str], name: str = "toy", fixed_in: Optional[str] = "2.4.0", **fields: Any) -> Patch:
-    """A patch of the stand-ins. A target given as text multiplies the result by ten."""
+    """Return a patch of the stand-ins. A target given as a string multiplies the result by ten."""
     whole = tuple(Target(one, times_ten) if isinstance(one, str) else one for one in targets or (FUNCTION,))
     options: dict[str, Any] = {"affected": (">=2.2.0,<2.4.0",), "group": "crash", "title": name, **fields}
     return Patch(
@@ -137,7 +137,7 @@ def write_lightning(
 
 
 def fingerprints_of(releases: dict[str, str], locations: Iterable[str]) -> dict[str, Any]:
-    """The data of ``_fingerprints.py`` for releases whose ``subject.py`` is as given, in every part."""
+    """Return the data of ``_fingerprints.py`` for releases with the given ``subject.py`` in every part."""
     sources = list(releases.values())
     file = _row([fingerprints.file_digest(source.encode()) for source in sources])
     functions = {}
@@ -158,7 +158,7 @@ class World:
 
     Args:
         root: where they are written.
-        monkeypatch: what puts the process back as it was.
+        monkeypatch: restores the process.
     """
 
     def __init__(self, root: Path, monkeypatch: Any) -> None:
@@ -172,21 +172,21 @@ class World:
             monkeypatch.delenv(variable, raising=False)
 
     def install(self, version: str = "2.3.3", namespace: str = "lightning", **how: Any) -> Namespace:
-        """Write a release, and return it as the shim finds it."""
+        """Write a release, and return the namespace that the shim finds."""
         write_lightning(self.root, version, namespace, **how)
         found = distributions.find(namespace)
         assert found is not None
         return found
 
     def know(self, *patches: Patch, releases: Optional[dict[str, str]] = None) -> None:
-        """Make the fingerprint data that of ``releases``."""
+        """Replace the fingerprint data by that of ``releases``."""
         locations = {location for patch in patches for location in patch.locations}
         data = fingerprints_of(RELEASES if releases is None else releases, locations)
         self._monkeypatch.setattr(fingerprints, "_data", lambda: data)
         forget_data()
 
     def patcher(self, *patches: Patch) -> Patcher:
-        """A patcher for these patches, which is deactivated at the end."""
+        """Return a patcher for these patches, which is deactivated at the end."""
         self.know(*patches)
         self._patchers.append(Patcher(patches))
         return self._patchers[-1]
@@ -221,7 +221,7 @@ def forget_lightning() -> None:
 
 
 def use_catalogue(*patches: Patch, releases: Optional[dict[str, str]] = None) -> None:
-    """For a program of ``python``: make these patches the catalogue, and these the known releases."""
+    """In a program of ``python``: replace the catalogue and the known releases."""
     from lightning_patches import patches as catalogue
 
     locations = {location for patch in patches for location in patch.locations}
@@ -234,7 +234,7 @@ def use_catalogue(*patches: Patch, releases: Optional[dict[str, str]] = None) ->
 def python(
     code: str, *path: Path, options: Iterable[str] = (), timeout: float = 120, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program as a user does: nothing is set in its environment but ``variables``."""
+    """Run a program with only ``variables`` in its environment."""
     ours = ("LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_ONLY", "PYTHONPATH", "PYTHONWARNINGS")
     environment = {name: value for name, value in os.environ.items() if name not in ours}
     environment["PYTHONPATH"] = os.pathsep.join([*map(str, path), str(ROOT)])

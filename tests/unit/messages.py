@@ -29,7 +29,7 @@ class Message(NamedTuple):
 
 
 def render(node: ast.AST) -> str:
-    """Return the text of an expression with ``{}`` for values; "" if it is no text."""
+    """Return the text of an expression with ``{}`` for values; "" if it is not a string."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else ""
     if isinstance(node, ast.JoinedStr):
@@ -61,7 +61,7 @@ def _in(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
             continue
         text = render(node)
         if text:
-            skipped.update(map(id, ast.walk(node)))  # its parts are no texts of their own
+            skipped.update(map(id, ast.walk(node)))  # its parts are not separate texts
             if id(node) in kinds or _is_prose(text):
                 yield node.lineno, kinds.get(id(node), "text"), text  # type: ignore[attr-defined]
 

@@ -43,7 +43,7 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any
 
 
 def main_record(document: dict[str, Any]) -> str:
-    """The record that the verdict is about, ``-`` for none."""
+    """Return the record of the verdict, ``-`` if there is none."""
     matches = [match for match in document["matches"] if match["kind"] != "ruled out"]
     return next((match["name"] for match in matches if match["cause"]), matches[0]["name"] if matches else "-")
 
@@ -55,8 +55,8 @@ def read_case(path: Path) -> tuple[dict[str, list[str]], str]:
     """Return the head and the log of a file.
 
     Keys of the head: requirement; cause (the record); do (text of the advice); says (any text of the answer); never (a
-    text that the answer must not have); form (the ground is a frame, and nothing else matches); line alone (True if the
-    record is found by the error's line).
+    text that the answer must not have); form (the record matches by a frame, and no other does); line alone (True if
+    the record is found by the error's line).
     """
     head, _, log = path.read_text("utf-8").partition("---\n")
     found: dict[str, list[str]] = {}
@@ -199,7 +199,7 @@ def test_error_of_other_software_is_never_a_certain_match(capsys: pytest.Capture
 def test_recorded_logs_are_answered(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, seen: bool, right: int, certain: int, releases: int
 ) -> None:
-    """Bounds for right verdicts, for certain ones, and for logs whose release is among those that `diagnose` names."""
+    """Checks the number of right verdicts, of certain ones, and of logs whose release `diagnose` names."""
     chosen = [one for one in RECORDED if one["seen"] is seen]
     wrong, rights, certains, with_release = [], 0, 0, 0
     for one in chosen:
@@ -223,7 +223,7 @@ def test_whole_log_and_its_last_line_are_answered(
     document = answer(capsys, str(tmp_path / "job.log"))
     assert main_record(document) == log["expected"], document["verdict"]
     if log["has_one_line"]:
-        # the frames of 2.5.2's profiler are those of fixed releases as well
+        # 2.5.2's profiler has the same frames as fixed releases
         is_sure = (log["expected"], log["release"]) != ("profiler-nested-actions", "lightning==2.5.2")
         assert document["matches"][0]["certain"] is is_sure
         line = log["text"].rstrip().splitlines()[-1]
@@ -278,7 +278,7 @@ def docker(text: str) -> str:
 def table(
     delimiter: str, quoting: int = csv.QUOTE_MINIMAL, is_whole: bool = True, more: tuple[str, ...] = ("node1",)
 ) -> Callable[[str], str]:
-    """A table with the whole text in one cell, or with a row for each line."""
+    """Return a table with the whole text in one cell, or with a row for each line."""
 
     def write(text: str) -> str:
         file = io.StringIO()
@@ -291,13 +291,13 @@ def table(
 
 
 def escaped_column(text: str) -> str:
-    """A column as databases export it."""
+    """Return a column as databases export it."""
     cell = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
     return f"1\tINFO\tstarted\tnode1\n2\tERROR\t{cell}\tnode1\n"
 
 
 def recording(version: int) -> Callable[[str], str]:
-    """A recording in asciinema's format 1 or 3."""
+    """Return a recording in asciinema's format 1 or 3."""
 
     def write(text: str) -> str:
         shown = text.replace("\n", "\r\n")
@@ -311,7 +311,7 @@ def recording(version: int) -> Callable[[str], str]:
 
 
 def wrapped(text: str) -> str:
-    """Lines broken at 80 columns."""
+    """Break lines at 80 columns."""
     return "\n".join(line[at : at + 80] for line in text.split("\n") for at in range(0, len(line) or 1, 80))
 
 

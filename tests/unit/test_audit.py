@@ -1,4 +1,4 @@
-"""``lightning-patches audit``: by the numbers of releases, and by what is installed."""
+"""``lightning-patches audit`` of files with release numbers, and of installed packages."""
 
 from __future__ import annotations
 
@@ -811,7 +811,7 @@ def test_every_format_lists_the_bugs(capsys: pytest.CaptureFixture[str], tmp_pat
 
 @pytest.mark.parametrize("in_file", [False, True], ids=["command line", "file"])
 def test_sarif_marks_unknown_releases(capsys: pytest.CaptureFixture[str], tmp_path: Path, in_file: bool) -> None:
-    """No result alone would say that there is no bug."""
+    """A file without results would mean that there is no bug."""
     path = tmp_path / "requirements.txt"
     path.write_text("torch\nlightning==2.7.0\n")
     assert cli.main(["audit", str(path) if in_file else "lightning==2.7.0", "--format", "sarif"]) == 3
@@ -848,7 +848,7 @@ def test_unauditable_inputs_are_refused(capsys: pytest.CaptureFixture[str], argu
 
 
 def test_environment_is_audited() -> None:
-    """What is installed is told by its code, without importing it."""
+    """Installed releases are recognized by their code, without an import."""
     variables = environment_of(Variant("lightning", "2.3.3"))
     program = (
         "import sys; from lightning_patches.cli import main; status = main(['audit', '--all']); "
@@ -865,7 +865,7 @@ def test_environment_is_audited() -> None:
 
 
 def installed(variant: Variant, path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run ``audit`` in an environment that has a release, and before it what is in ``path``."""
+    """Run ``audit`` in an environment with a release, and with ``path`` before it."""
     variables = environment_of(variant)
     variables["PYTHONPATH"] = os.pathsep.join([str(path), variables["PYTHONPATH"]])
     command = [sys.executable, "-m", "lightning_patches", "audit", *arguments]

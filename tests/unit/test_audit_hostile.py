@@ -1,4 +1,4 @@
-"""``audit`` of a stranger's repository: no file elsewhere is read or shown, and what was not looked at is listed."""
+"""``audit`` of an untrusted repository reads and shows no file outside of it, and lists unread parts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def no_toggle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project with a file beside it that must not be read."""
+    """A project beside a file that must not be read."""
     (tmp_path / "secret.txt").write_text(f"{SECRET}\nlightning==2.3.2\nlightning {SECRET}\n")
     (tmp_path / "project").mkdir()
     return tmp_path / "project"
@@ -100,7 +100,7 @@ print(json.dumps([[path for path in found if not path.startswith(project)], len(
 
 
 def test_only_files_of_the_project_are_opened(project: Path) -> None:
-    """Counts what Python opens, over all of these projects at once."""
+    """Records the files that Python opens for all of these projects."""
     secret = project.parent / "secret.txt"
     for name, text in OUTSIDE.items():
         write(project / name, text.format(path=os.path.relpath(secret, (project / name).parent)))
@@ -179,7 +179,7 @@ def test_workflow_runs_in_the_parent_of_the_last_github_directory(
 
 
 class TestUnreadParts:
-    """It is listed, and the status is not 0."""
+    """Parts that were not read are listed, and the exit status is not 0."""
 
     def check(self, capsys: pytest.CaptureFixture[str], directory: Path, *words: str) -> None:
         status, document = audit(capsys, str(directory))
@@ -294,7 +294,7 @@ def test_links_inside_the_project_are_followed(capsys: pytest.CaptureFixture[str
 
 
 def test_link_to_a_directory_elsewhere_is_listed(capsys: pytest.CaptureFixture[str], project: Path) -> None:
-    """As links to data often are: nothing of the project is behind it."""
+    """For example a link to data, which has no files of the project."""
     write(project / "requirements.txt", "lightning==2.6.6\n")
     (project / "data").symlink_to(project.parent)
     status, document = audit(capsys, str(project))

@@ -1,4 +1,4 @@
-"""``audit`` of a range: the other requirements of the file decide, as they do for pip's resolver."""
+"""``audit`` of a range takes the other requirements of the file into account, like pip's resolver."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_table_has_the_requirements_of_each_wheel(distribution: str, version: st
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of an index with the releases of Lightning, and with all that they require in many versions.
+    """The address of an index with the releases of Lightning, and with many versions of their requirements.
 
     Its wheels have no code. The metadata of Lightning's releases are those of ``release_bounds.txt``.
     """
@@ -95,7 +95,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def taken_by_pip(index: str, python: str, lines: list[str], tmp_path: Path) -> dict[str, str]:
-    """The releases that pip would install, by package; nothing if it finds no solution."""
+    """Return the releases that pip would install, by package; empty without a solution."""
     command = [sys.executable, "-m", "pip", "--isolated", "install", "--dry-run", "--quiet", "--ignore-installed"]
     command += ["--index-url", index, "--only-binary=:all:", "--python-version", python, "--target", "x"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
@@ -195,7 +195,7 @@ def test_range_takes_the_other_pins_of_the_file_into_account(
 def test_range_that_other_requirements_leave_open_is_not_resolved(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, text: str
 ) -> None:
-    """pip replaces a torch that another command has installed, if nothing keeps it."""
+    """pip may replace a torch that an earlier command installed."""
     status, (one,) = audit(capsys, tmp_path / name, text)
     assert (status, one["version"], one["known"], one["bugs"]) == (3, None, False, [])
     assert "2.6.6" in one["notes"][0] and "2.2.5 with torch==1.13.1" in one["notes"][0]

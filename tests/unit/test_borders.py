@@ -1,4 +1,4 @@
-"""Files that a stranger wrote: small ones take little time, and none ends a command with a traceback."""
+"""Untrusted files: small ones take little time, and none ends a command with a traceback."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def processor_time(act: Callable[[], Any]) -> float:
 
 
 def grows(act: Callable[[int], Callable[[], Any]], size: int) -> list[float]:
-    """The growth in time when the input doubles, for two doublings; each time is the fastest of three."""
+    """Return the growth in time for two doublings of the input; each time is the fastest of three."""
     took = [min(processor_time(act(size * factor)) for _ in range(3)) for factor in (1, 2, 4)]
     return [after / max(before, 0.02) for before, after in zip(took, took[1:])]
 
@@ -146,7 +146,7 @@ def test_time_grows_linearly_with_the_file(kind: str, tmp_path: Path, capsys: py
         return read
 
     ratios: list[list[float]] = []
-    while not ratios or (max(ratios[-1]) >= 3 and len(ratios) < 3):  # a busy machine is given another chance
+    while not ratios or (max(ratios[-1]) >= 3 and len(ratios) < 3):  # repeated, since the machine may be busy
         ratios.append(grows(act, 10_000))
     assert max(ratios[-1]) < 3, ratios
 
@@ -226,7 +226,7 @@ def test_malformed_file_is_refused_or_empty(name: str, tmp_path: Path, capsys: p
 
 
 class TestOnlyRegularFiles:
-    """No command waits for a pipe without a writer, or reads a file without an end."""
+    """No command waits for a pipe without a writer, or reads an endless file."""
 
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
     def test_pipe_is_not_read(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -377,7 +377,7 @@ NAMES = (
 def test_no_command_prints_a_traceback_or_control_characters(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Several hundred inputs that are made of pieces, the same ones in each run."""
+    """Tries several hundred generated inputs, the same ones in each run."""
     chance = random.Random(0)
     monkeypatch.setattr(machine, "gather", lambda **options: Facts(script=options["script"]))
     monkeypatch.setattr(doctor, "run", lambda found: [])
@@ -406,7 +406,7 @@ def test_no_command_prints_a_traceback_or_control_characters(
             [*chance.choice(ways), word if word[0] != "-" else f"a{word}"],
         ]
         monkeypatch.delenv("LIGHTNING_PATCHES", raising=False)
-        if number % 10 == 5:  # the setting is a text like any other
+        if number % 10 == 5:  # the toggle is untrusted text, too
             monkeypatch.setenv("LIGHTNING_PATCHES", word)
             commands = [
                 ["report"],

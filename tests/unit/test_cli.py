@@ -39,7 +39,7 @@ CONSOLE_SCRIPT = (
 
 
 def environment(*path: Path, spec: Optional[str] = None, **more: str) -> dict[str, str]:
-    """A user's environment: nothing set that only our tests set, and exactly these directories to import from."""
+    """Return a user's environment, without variables of the tests, and with exactly these directories on the path."""
     ours = ("LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_ONLY", "FORCE_COLOR", "NO_COLOR", "COLUMNS")
     variables = {name: value for name, value in os.environ.items() if name not in ours}
     variables["PYTHONPATH"] = os.pathsep.join([str(ROOT), *map(str, path)])
@@ -57,7 +57,7 @@ def release(distribution: str, version: str) -> Path:
 
 
 def strange_lightning(directory: Path, version: str) -> Path:
-    """A ``lightning`` that calls itself ``version``, has no code of any release, and must not be imported."""
+    """Write a ``lightning`` with this version but unknown code, which must not be imported."""
     for package in ("lightning", "lightning/pytorch", "lightning/fabric"):
         (directory / package).mkdir(parents=True)
         (directory / package / "__init__.py").write_text("raise SystemExit('Lightning was imported')\n")
@@ -334,7 +334,7 @@ class TestStatus:
 
 
 class TestCounts:
-    """One figure for one environment, wherever it is given."""
+    """All commands show the same counts for an environment."""
 
     def test_all_commands_show_the_same_counts(self):
         env = environment(release("lightning", "2.2.5"))
@@ -530,7 +530,7 @@ class TestOutput:
         before = [line.partition("aa")[0] for line in text.splitlines() if "aa" in line]
         assert [_output.text_width(cell) for cell in before] == [6, 6, 6]
         assert max(map(_output.text_width, text.splitlines())) <= width
-        assert (text.count("x"), text.count("\u6771")) == (30, 31)  # no cell is cut
+        assert (text.count("x"), text.count("\u6771")) == (30, 31)  # no cell is shortened
 
     def test_foreign_escape_sequences_are_escaped_in_a_coloured_table(self, monkeypatch, capsys):
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
@@ -738,7 +738,7 @@ class TestRun:
 
 
 class TestInterrupt:
-    """Ctrl-C at chosen moments: a finder sends the signal when a module is looked for."""
+    """Ctrl-C at chosen times: a finder sends the signal when Python looks for a module."""
 
     FINDER = """
 import os, signal, sys
@@ -875,7 +875,7 @@ class TestUsage:
 
 
 def through(line: str) -> subprocess.CompletedProcess[str]:
-    """A line for the shell, in which "$@" is the program."""
+    """Return a line for the shell, in which "$@" is the program."""
     return subprocess.run(["sh", "-c", line, "sh", *MODULE], env=environment(), cwd="/", capture_output=True, text=True)
 
 
@@ -927,7 +927,7 @@ def on_terminal(command: list[str], env: dict[str, str], statuses: tuple[int, ..
         while True:
             try:
                 block = os.read(ours, 65536)
-            except OSError:  # Linux says EIO when the last writer has closed the terminal
+            except OSError:  # Linux raises EIO when the last writer has closed the terminal
                 break
             if not block:
                 break

@@ -49,7 +49,7 @@ def test_release_of_an_unknown_pull_request_is_reported(script: ModuleType, monk
     patch = catalogue.find("worker-seed-sequence")[0]
     wrong = patch._replace(upstream=patch.upstream._replace(others=((1, "2.5.0"),)))
     fixes = coverage.fixes()
-    monkeypatch.setattr(coverage, "fixes", lambda: fixes)  # those of the whole catalogue
+    monkeypatch.setattr(coverage, "fixes", lambda: fixes)  # the counts of the whole catalogue
     monkeypatch.setattr(catalogue, "all_patches", lambda: (wrong,))
     assert script.problems() == ["#1 is no pull request of worker-seed-sequence"]
 
@@ -61,7 +61,7 @@ def test_verdict_needs_a_reason(line: str) -> None:
 
 
 def test_changelog_numbers_are_parsed(script: ModuleType, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read from a clone: those under "Fixed" of later releases than 1.8.0, wherever they stand."""
+    """Reads the numbers under "Fixed" of releases after 1.8.0 from a clone."""
     repository = ROOT.__class__(str(tmp_path))
 
     def git(*arguments: str) -> None:

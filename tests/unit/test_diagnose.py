@@ -1,4 +1,4 @@
-"""``lightning-patches diagnose``: finds symptoms in logs as they come out of launchers, terminals and schedulers."""
+"""``lightning-patches diagnose`` finds symptoms in logs of launchers, terminals and schedulers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def found(text: str) -> list[candidates.Candidate]:
 
 
 def own_frame(patch: Any) -> str:
-    """A frame of Lightning, and one of the code of a patch's bug."""
+    """Return a frame of Lightning, and one in the code of a patch's bug."""
     special = patch.impact.frames
     place = special[0].strip().strip("/") if special else f"{patch.targets[0].module.replace('.', '/')}.py"
     path = f"/x/lightning/{place if place.endswith('.py') else 'pytorch/' + place + '.py'}"
@@ -61,7 +61,7 @@ def own_frame(patch: Any) -> str:
 
 @pytest.mark.parametrize("patch", all_patches(), ids=lambda patch: patch.name)
 def test_every_symptom_is_found(patch: Any) -> None:
-    """Behind the frames of a traceback through the file that the patch is for."""
+    """Each symptom follows a traceback through the patched file."""
     for symptom in patch.impact.symptoms:
         text = f"{HEAD}{own_frame(patch)}{symptom}\n"
         assert patch.name in names(text), symptom
@@ -335,7 +335,7 @@ def test_patched_program_is_not_told_to_enable_patches(capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize("patch", all_patches(), ids=lambda patch: patch.name)
 def test_enabled_patch_is_not_suggested(capsys: pytest.CaptureFixture[str], tmp_path: Path, patch: Any) -> None:
-    """By no answer about any patch, wherever its error comes from."""
+    """Covers the answers about all patches."""
     name = patch.name.replace("-", "_")
     own = f'  File "/env/lightning_patches/patches/some/{name}.py", line 7, in f\n    original()\n'
     for symptom in patch.impact.symptoms:
@@ -384,11 +384,11 @@ def test_line_to_paste_has_nothing_of_the_log(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("patch", all_patches(), ids=lambda patch: patch.name)
 def test_first_line_of_the_error_finds_the_patch(patch: Any) -> None:
-    """Alone, where no other error begins like that; below a frame of the code that has the bug."""
+    """The line alone is enough if it is unique; otherwise a frame in the code with the bug is needed."""
     as_others = ("checkpoint-exists-on-rank-zero", "compiled-names", "rich-progress-bar-resumed")
     as_others += ("hyperparameters-made-in-method", "rich-empty-sanity-check")  # their errors are not unique
     as_others += ("mlflow-temporary-directory", "cli-config-without-log-dir")
-    # A KeyError of a parameter's name, and a mixture of devices, which may be anybody's.
+    # A KeyError of a parameter's name, and an error of mixed devices, may come from any program.
     nameless = ("compiled-sharded-checkpoint", "torchscript-check-inputs")
     assert patch.impact.error or patch.group != "crash" or patch.name in nameless
     if patch.impact.error and patch.name not in as_others:
@@ -412,7 +412,7 @@ def test_control_characters_of_a_log_are_removed(capsys: pytest.CaptureFixture[s
 
 
 def test_unknown_old_release_is_not_excluded(tmp_path: Path) -> None:
-    """No bug is found in it either, because the release is unknown."""
+    """No bug is found either, because the release is unknown."""
     site = tmp_path / "site"
     (site / "pytorch_lightning" / "utilities").mkdir(parents=True)
     (site / "pytorch_lightning" / "__init__.py").touch()
@@ -506,7 +506,7 @@ UNLIKE = str.maketrans("0123456789", "ghijklmnop")
 def test_error_at_a_block_boundary_is_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, ends: bytes
 ) -> None:
-    """On the edge of the second block, in logs whose lines are alike and in those whose lines are not."""
+    """The error is at the edge of the second block, in logs with equal and with different lines."""
     monkeypatch.setattr(excerpt, "BLOCK", 100_000)
     monkeypatch.setattr(excerpt, "MAX_BYTES", 240_000)
     monkeypatch.setattr(excerpt, "END", 10_000)
@@ -753,7 +753,7 @@ def test_unknown_error_in_a_long_log_is_shown(
 
 
 def test_start_line_is_not_a_hang_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """As every log of a program does that runs with the patches on."""
+    """Every log of a patched program has a start line."""
     ours = "lightning_patches: lightning 2.2.5: 46 fixes ('lightning-patches status' lists them)\n"
     for name in ("train.log", "hang-train.log"):
         (tmp_path / name).write_text(ours + "Epoch 0: 100%\n")
@@ -1046,7 +1046,7 @@ def test_unknown_number_is_not_a_file(capsys: pytest.CaptureFixture[str], comman
 
 
 def _sharing() -> list[tuple[Any, Any, str]]:
-    """Pairs of patches of which one symptom is the other's, or a part of it."""
+    """Return pairs of patches with the same symptom, or with one that is part of the other."""
     shown = [
         (patch, symptom, " ... ".join(known.pieces(symptom)))
         for patch in all_patches()
@@ -1101,7 +1101,7 @@ def test_consequence_of_a_silent_bug_needs_evidence_in_the_log(patch: Any, conse
     error += f"RuntimeError: {words}\n"
     assert patch.name in names(f"{shown}\n{error}")
     assert not shown or patch.name not in names(error)
-    if shown and "ckpt_path" not in shown and "/" not in shown[:5]:  # those are in the error itself
+    if shown and "ckpt_path" not in shown and "/" not in shown[:5]:  # these are in the error message
         assert any(needle in shown.encode().translate(excerpt._SHAPE) for needle in excerpt.needles()), "in a large log"
 
 

@@ -1,4 +1,4 @@
-"""``diagnose`` of files that strangers wrote: it ends soon, in no traceback, and obeys nothing that they say."""
+"""``diagnose`` of untrusted files ends soon, without a traceback, and passes on no control characters."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_unparsable_script_is_reported(deep: str, tmp_path: Path, capsys: pytest
 
 
 def test_escape_sequences_are_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One sequence is taken out of another, and the rest is one again."""
+    """Removing one sequence leaves another one, which must also be removed."""
     text = (
         'Traceback (most recent call last):\n  File "/home/x/\x1b\x1b[1m]0;TITLE\x07\x1bcok.py", line 1, in <module>\n'
         '    main()\n  File "/v/lightning/pytorch/trainer/connectors/logger_connector/result.py", line 1, in f\n'

@@ -279,7 +279,7 @@ def run_program(code: str, **options: Any) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("noise", ["", "while True: sys.stderr.write('x\\n'); sys.stderr.flush(); time.sleep(0.02)"])
 def test_child_that_outlives_the_program_does_not_block_diagnose(noise: str) -> None:
-    """It keeps the program's standard error open, and may write to it."""
+    """The child keeps the program's standard error open, and may write to it."""
     child = f"import sys, time\n{noise or 'time.sleep(60)'}"
     begun = time.monotonic()
     done = run_program(
@@ -307,7 +307,7 @@ def test_memory_is_bounded_when_a_program_writes_much(tmp_path: Path) -> None:
     ids=["ends", "cleans up", "ignores it"],
 )
 def test_ctrl_c_reaches_the_program(code: str, status: int) -> None:
-    """Its end is explained, and its exit status is kept."""
+    """The end of the program is explained, and its exit status is kept."""
     said = "import sys, time, signal\nsys.stdout.write('on\\n'); sys.stdout.flush()\n"
     command = [item for item in COMMAND if item != "--json"]
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Finding the installed Lightnings: both namespaces are told apart, and neither is imported."""
+"""Finding the installed Lightnings: both namespaces are distinguished, and neither is imported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import _releases  # isort: skip
 
 
 def found(namespace: str) -> dict[str, tuple[str, str]]:
-    """Part -> (distribution, version)."""
+    """Return distribution and version of each part."""
     installed = find(namespace)
     return {} if installed is None else {k: (p.distribution, p.version) for k, p in installed.parts.items()}
 
@@ -79,7 +79,7 @@ def test_other_package_with_the_name_is_not_lightning(world: World) -> None:
 def test_module_with_the_name_is_not_lightning(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     (world.root / "lightning.py").touch()
     assert find("lightning") is None
-    monkeypatch.setitem(sys.modules, "lightning", ModuleType("lightning"))  # imported, and no package
+    monkeypatch.setitem(sys.modules, "lightning", ModuleType("lightning"))  # imported, but not a package
     assert find("lightning") is None
 
 

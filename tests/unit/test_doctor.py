@@ -546,7 +546,7 @@ class TestMachine:
 
     @pytest.mark.parametrize("node", ["0", "1"])
     def test_port_of_the_hang_watch_is_checked(self, node: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        """On rank zero's node it must be free; from others, refusing is an answer, and silence is a firewall."""
+        """On rank zero's node the port must be free. On others a refused connection is fine, and silence a firewall."""
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
             given = {"WORLD_SIZE": "2", "RANK": node, "LOCAL_RANK": "0", "GROUP_RANK": node, "MASTER_PORT": "29500"}

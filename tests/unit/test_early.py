@@ -1,4 +1,4 @@
-"""Targets that must be patched before their module runs, because a package uses them while it is imported."""
+"""Targets that must be patched before their module runs, because a package calls them during its import."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_module_may_have_early_and_late_targets(world: World) -> None:
     world.activate(
         toy(Target("pytorch:helper", answering, adds=True, early=True), Target("pytorch:compute", times_ten))
     )
-    for _ in range(2):  # wrapt's hook is spent after the first import
+    for _ in range(2):  # wrapt's hook works only for the first import
         module = world.load("pytorch")
         assert (module.ASKED, module.compute(3)) == ("answered in lightning", 60)
         importlib.reload(module)
@@ -170,7 +170,7 @@ print(pytorch_lightning.ASKED)
 @pytest.mark.parametrize("before", ["", "import wrapt; wrapt.register_post_import_hook(print, 'no.such.module')"])
 @pytest.mark.parametrize("after", ["", "sys.meta_path.insert(0, Other())", "sys.meta_path.append(Other())"])
 def test_activation_during_the_import_works(tmp_path: Path, before: str, after: str) -> None:
-    """Activation waits for ``import pytorch_lightning``, and must be done before that import runs its modules."""
+    """Activation waits for ``import pytorch_lightning``, and must end before that import runs its modules."""
     write_lightning(tmp_path, namespace="pytorch_lightning")
     (tmp_path / "pytorch_lightning" / "__init__.py").write_text(ASKS)
     program = ROOT_OF_A_NAMESPACE.format(before=before, after=after)

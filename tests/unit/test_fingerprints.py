@@ -1,4 +1,4 @@
-"""Fingerprints of functions: which source counts as the same code, and which releases the table names for it."""
+"""Fingerprints of functions: when two sources count as the same code, and the releases that the table has for it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SOURCE = dedent(
 @pytest.mark.parametrize(
     ("attribute", "expected"),
     [
-        ("f", "def f(x):\n    return x"),  # the last definition is the one that counts
+        ("f", "def f(x):\n    return x"),  # the last definition counts
         ("inside", "    def inside(x):\n        return 1"),
         ("otherwise", "    def otherwise(x):\n        return 2"),
         ("tried", "    def tried():\n        return 3"),
@@ -129,7 +129,7 @@ def test_absent_function_is_recognized(world: World) -> None:
     part = world.install("2.3.3").parts["pytorch"]
     world.know(toy(FUNCTION, added, gone))
     assert fingerprints.source_of(part, added).releases == {"2.2.0", "2.2.5", "2.3.3"}
-    source = fingerprints.source_of(part, gone)  # no such file in any release, nor here
+    source = fingerprints.source_of(part, gone)  # no release has this file
     assert not source.exists
     assert source.releases == {"2.2.0", "2.2.5", "2.3.3", "2.4.0", "2.5.0"}
 

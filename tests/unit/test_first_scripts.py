@@ -32,7 +32,7 @@ def demo() -> ModuleType:
 
 
 def ended(demo: ModuleType, monkeypatch: pytest.MonkeyPatch, how: Callable[[Any], tuple[int, str]]) -> None:
-    """Let each run of the demo end so, without running it."""
+    """Return a function that replaces the runs of the demo by this result."""
     monkeypatch.setattr(demo, "execute", lambda run, timeout, patience=1: demo.Done(*how(run)))
     monkeypatch.setattr(demo, "ProcessPoolExecutor", lambda jobs, *context, **options: ThreadPoolExecutor(jobs))
 
@@ -82,8 +82,9 @@ class TestDemo:
     def test_run_ended_by_the_machine_is_repeated(
         self, demo: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], again: str
     ) -> None:
-        """A reset connection in the patched run: told after a second run, "not told" after a second reset; and an
-        error of the program itself stays a broken promise."""
+        """The patched run is repeated after a reset connection. After a second one the case has no result. An error of
+        the program counts as a failure.
+        """
         (case,) = demo.chosen({"19813"}, False)
         stock, patched = case.runs
         second = {"right": (0, TRAINED), "ended again": (1, RESET), "wrong": (1, BACKEND)}[again]
@@ -204,7 +205,7 @@ class TestEnvironment:
 
     @pytest.fixture
     def source(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
-        """The options for torch, where pip's index and PyTorch's have these wheels; without any it is unreachable."""
+        """Return pip's options for torch, if the indexes have these wheels. An index without wheels is unreachable."""
         module = load("demo")._environment
         monkeypatch.setattr(module, "CPU_INDEX", (tmp_path / "pytorch").as_uri())
         variables = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
@@ -275,7 +276,7 @@ class TestEnvironment:
         assert size_of([{"download_info": {"url": (tmp_path / "gone.whl").as_uri()}}]) == "an unknown size"
 
     def test_set_up_shows_only_errors_of_pip(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A notice of a new pip, and pip's warnings, do not belong between the lines of the demo."""
+        """Notices of a new pip, and pip's warnings, must not appear in the demo's output."""
         module = load("demo")._environment
         commands: list[list[str]] = []
         monkeypatch.setattr(module, "run", lambda command, **more: commands.append(command) or 0)
@@ -318,7 +319,7 @@ class TestTest:
         )
 
     def test_ctrl_c_ends_all_processes_of_a_script(self, tmp_path: Path) -> None:
-        """Also a grandchild that ends slowly. The script prints no traceback."""
+        """Also ends a grandchild that ends slowly. The script prints no traceback."""
         child = "import os, sys, time; print(os.getpid(), flush=True); time.sleep(600)"
         program = (
             f"import sys; sys.path.insert(0, {str(ROOT / 'scripts')!r}); import _environment\n"
@@ -359,7 +360,7 @@ class TestTest:
         monkeypatch: pytest.MonkeyPatch,
         capfd: pytest.CaptureFixture[str],
     ) -> None:
-        """Under xdist and in groups, as the suite is run: what fails twice has failed, the rest is named."""
+        """Runs under xdist and in groups, like the suite. Tests that fail twice have failed; the others are listed."""
         script = load("test")
         monkeypatch.setattr(script._environment, "ROOT", tmp_path)
         (tmp_path / "test_some.py").write_text(

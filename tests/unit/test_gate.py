@@ -1,4 +1,4 @@
-"""Version first, then code: every verdict that the gate can give, and what leads to it."""
+"""Every verdict of the gate, which compares first the version, then the code."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_vendor_backport_is_recognized(world: World) -> None:
 
 
 def test_backport_is_recognized_in_the_witness(world: World) -> None:
-    patch = toy("pytorch.subject:other", witnesses=(METHOD,))  # the fix left the target itself as it was
+    patch = toy("pytorch.subject:other", witnesses=(METHOD,))  # the fix did not change the target
     assert decision(world, "2.3.3", FIXED, patch).verdict == "fixed-upstream"
     assert decision(world, "2.3.3", AFFECTED, patch).verdict == "pending"
 
@@ -247,7 +247,7 @@ def test_patch_is_skipped_when_one_of_its_parts_is_fixed(world: World) -> None:
     patch = toy(FUNCTION, "fabric.subject:compute")
     world.install("2.3.3", "pytorch_lightning", parts=["pytorch"])
     made = decision(world, "2.4.0", FIXED, patch, namespace="pytorch_lightning", parts=["fabric"])
-    assert made.verdict == "fixed-upstream"  # half a patch is none
+    assert made.verdict == "fixed-upstream"  # a patch needs all of its parts
     assert "lightning-fabric 2.4.0" in made.reason
 
 

@@ -1,4 +1,4 @@
-"""Reports in files: what another user may have put in their place is left alone, and nothing is waited for."""
+"""Reports in files: files of other users are not touched, and nothing blocks."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_oldest_reports_are_removed_for_a_new_job(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "directory"])
 def test_files_of_other_users_are_not_touched(kind: str, place: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """The report is on the terminal all the same, and before anything is written."""
+    """The report is printed before any file is written."""
     place.parent.mkdir()
     victim = place.parent / "victim"
     victim.write_text("as it was")
@@ -112,7 +112,7 @@ def test_default_report_directory_is_private(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_report_has_a_bounded_number_of_lines() -> None:
-    """With any ranks, kinds, stacks and children; the last line names the file."""
+    """The report has any ranks, kinds, stacks and children. The last line names the file."""
     drawn = random.Random(1)
     kinds = (_report.WAITS, _report.STILL, _report.WORKS, _report.SILENT, _report.DIED, _report.FAILED, _report.LEFT)
     most = 0
@@ -130,7 +130,7 @@ def test_report_has_a_bounded_number_of_lines() -> None:
 
 
 def test_signal_with_a_user_handler_is_not_sent() -> None:
-    """It would call the user's handler, as soon as the rank lets the GIL go."""
+    """It would call the user's handler as soon as the rank releases the GIL."""
     dump = _processes.Dump()
     number = dump.signal
     assert number

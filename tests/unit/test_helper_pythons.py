@@ -1,4 +1,4 @@
-"""Python processes that the package and the scripts start must not import from a stranger's directory."""
+"""Python processes that the package and the scripts start must not import from an untrusted directory."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def with_wheels(*wheels: Path) -> dict[str, str]:
-    """Variables with which pip finds these wheels and asks no index."""
+    """Return variables with which pip finds these wheels and uses no index."""
     (directory,) = {str(wheel.parent) for wheel in wheels}
     return {**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": directory, "PYTHONPATH": str(ROOT)}
 

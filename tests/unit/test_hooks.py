@@ -114,14 +114,14 @@ def test_finder_executes_no_code_of_the_patches(world: World, monkeypatch: pytes
     for name, path in (("lightning", None), ("lightning.pytorch", [str(world.root / "lightning")])):
         spec = finder.find_spec(name, path)
         assert spec is not None and spec.loader is not None
-        assert isinstance(spec.loader, importlib.machinery.SourceFileLoader)  # as other tools look at it
+        assert isinstance(spec.loader, importlib.machinery.SourceFileLoader)  # other tools check this
         assert spec.loader.get_filename(name) == spec.origin
 
 
 def test_removal_during_an_import_of_another_thread_skips_no_finder(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python goes through the list itself while another thread deactivates: here the finder that it asks does."""
+    """Python iterates over the list while another thread deactivates. Here a finder in the list deactivates."""
     hooks.install(lambda: None)
     spec = importlib.machinery.ModuleSpec("only_the_next_finder_knows", importlib.machinery.BuiltinImporter)
 
@@ -140,7 +140,7 @@ def test_removal_during_an_import_of_another_thread_skips_no_finder(
 
 
 def test_loader_is_wrapped_once(watcher: Watcher, world: World) -> None:
-    """wrapt's finder asks all finders again. If another tool registers a hook for the same module, its finder may come
+    """wrapt's finder calls all finders again. If another tool registers a hook for the same module, its finder may come
     before or after the shim's."""
     theirs: list[str] = []
     wrapt.register_post_import_hook(lambda module: theirs.append(module.__name__), NAME)
@@ -242,7 +242,7 @@ def test_only_modules_with_a_target_get_a_loader(world: World) -> None:
 
 
 def test_package_without_a_target_has_no_extra_frames(world: World) -> None:
-    """Its import has activated us, and that is over when its own code runs."""
+    """Its import activates the package, which is done when the module's code runs."""
     nested(world, "")
     seen = "import sys\nframe, STACK = sys._getframe(), []\n"
     seen += "while frame: STACK.append(frame.f_globals['__name__']); frame = frame.f_back\n"
@@ -336,7 +336,7 @@ def test_builder_error_does_not_reach_the_import(world: World, capsys: pytest.Ca
     assert module.Base().method(1) == "base 1!"
     said = capsys.readouterr().err.splitlines()
     assert "lightning_patches: toy is not applied: RuntimeError: this builder is broken" in said
-    assert len(said) == 2  # and the line that says what is applied
+    assert len(said) == 2  # and the start line
 
 
 def test_builder_error_is_raised_at_each_import_under_strict(world: World) -> None:
@@ -362,7 +362,7 @@ def test_error_of_the_module_is_raised(watcher: Watcher, world: World) -> None:
     assert watcher.told == [("before", False), *ANEW]
 
 
-# ---------------------------------------------------------------- patches over executions
+# ---------------------------------------------------------------- repeated execution
 
 
 def test_reload_keeps_the_patch(world: World) -> None:
@@ -414,7 +414,7 @@ def test_other_module_is_not_touched(world: World) -> None:
 
 
 def test_module_with_a_target_runs_by_python_dash_m(tmp_path: Path) -> None:
-    """``runpy`` asks the loader for code, which a module that is watched must still give."""
+    """``runpy`` gets the code from the loader, so the wrapped loader must return it."""
     write(tmp_path)
     (tmp_path / "lightning" / "pytorch" / "__main__.py").write_text(
         "from lightning.pytorch.subject import compute\nprint(compute(3))\n"
@@ -476,7 +476,7 @@ print(values[0].compute(3), [e.verdict for e in lightning_patches.report()])
 
 
 def test_concurrent_imports_do_not_deadlock(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It holds the lock of its module: Python would take that for a deadlock, and end the other thread's import."""
+    """One thread holds the lock of its module. Python could mistake that for a deadlock."""
     monkeypatch.setattr(hooks, "wait_for_imports", lambda: pytest.fail("waits"))
     world.install()
     patcher = world.patcher(toy())
@@ -514,7 +514,7 @@ print(compute(3), [e.verdict for e in first.report()], [e.verdict for e in secon
 
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_second_copy_of_the_package_does_not_patch_twice(tmp_path: Path, order: str) -> None:
-    """Such as a vendored one; and a reload finder of each must not ask the other's forever."""
+    """For example a vendored copy. The finders of both must not call each other forever."""
     copy = tmp_path / "copy"
     shutil.copytree(ROOT / "lightning_patches", copy / "lightning_patches")
     write(tmp_path)
@@ -553,7 +553,7 @@ def test_failing_hook_of_another_tool_is_harmless(world: World, spec: str) -> No
 
 def test_editable_installation_with_a_finder_is_patched(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     class Editable:
-        """As setuptools makes it."""
+        """A finder like that of setuptools."""
 
         @classmethod
         def find_spec(cls, name: str, path: Any = None, target: Any = None) -> Any:

@@ -29,7 +29,7 @@ ERRORS = [record for record in known.records() if record.impact.error]
 def test_line_of_a_known_error_alone_leads_to_its_record(
     record: known.Record, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """As a match that is possible or, for a line that any program may print, as a hint."""
+    """The record is a possible match or, for a line that any program may print, a hint."""
     line = re.sub(r"(?<=\w)\.\.\.", ".x", record.impact.error).replace("...", "x")
     (tmp_path / "job.log").write_text(f"{line}\n")
     document = answer(capsys, str(tmp_path / "job.log"))

@@ -1,4 +1,4 @@
-"""Every dotted name of this package that its pages and docstrings mention can be had."""
+"""Every dotted name of this package in its pages and docstrings exists."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_name_in_a_message_exists(name: str) -> None:
 
 
 def test_public_names_need_no_import_of_their_module() -> None:
-    """Without an import of the module that has them."""
+    """The program does not import the modules that define them."""
     program = (
         "import lightning_patches\nprint([hasattr(lightning_patches, name) for name in lightning_patches.__all__])"
     )

@@ -1,4 +1,4 @@
-"""A patch that needs another package looks for the needed attribute itself, when the patch is applied."""
+"""A patch that needs another package checks for the needed attribute when it is applied."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ THERE = [Need("needed_library:Store.wait"), Need("needed_library:Store.wait", "k
 
 @pytest.fixture
 def library(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
-    """A Lightning that imports the package of which something is needed, as it imports torch."""
+    """A Lightning that imports the needed package, as it imports torch."""
     Path(world.root, "needed_library.py").write_text(LIBRARY)
     world.install(source=IMPORTS_IT)
     monkeypatch.delitem(sys.modules, "needed_library", raising=False)

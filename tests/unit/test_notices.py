@@ -152,7 +152,7 @@ def test_misuse_is_an_error_under_strict_each_time() -> None:
 
 
 def test_patches_print_only_through_notices() -> None:
-    """Two of them say what the release says at the same place, in the release's own way."""
+    """Two patches print Lightning's own messages, in Lightning's way."""
     patches = Path(notices.__file__).with_name("patches")
     speaks = re.compile(r"warnings\.warn\(|rank_zero_warn\(|\.warn\(")
     found = {path.stem for path in patches.rglob("*.py") if speaks.search(path.read_text(encoding="utf-8"))}

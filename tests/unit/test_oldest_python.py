@@ -1,4 +1,4 @@
-"""Users of Lightning 2.0 to 2.3 have Python 3.8, and every module of the package can be imported there.
+"""Every module of the package can be imported in Python 3.8, which Lightning 2.0 to 2.3 support.
 
 Python 3.8 refuses these features of 3.9 when a module is imported: ``functools.cache``, ``dict[str, int]`` outside of
 annotations, ``class Report(list[Entry])``, ``with (a, b):``.

@@ -1,6 +1,6 @@
 """On Windows, on macOS and in a Python that was built against an older glibc.
 
-A process of this system, from which is taken away what the others lack (``tests/support/other_systems.py``).
+Tests run on this system, without the features that the others lack (``tests/support/other_systems.py``).
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def test_hang_show_names_the_missing_feature(system: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_unsupported_watch_never_ends_a_program(system: str) -> None:
-    """One of several ranks, watched by the variable and by its own call. One message says that it can't be watched."""
+    """A rank is watched by the variable and by a call. One message says that it can't be watched."""
     program = f"""
 import os, time
 from tests.support import other_systems
@@ -215,7 +215,7 @@ print("goes on")
 
 @pytest.mark.parametrize("system", ["", "old glibc"])
 def test_process_writes_its_stack_for_others(system: str) -> None:
-    """Into a file in memory, or, without ``memfd_create``, one without a name."""
+    """The stack is in a file in memory or, without ``memfd_create``, in one without a name."""
     program = f"""
 import os, sys, threading, time
 from tests.support import other_systems

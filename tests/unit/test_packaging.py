@@ -1,4 +1,4 @@
-"""The published files: a source archive from which everything can be checked, and metadata with the project's links."""
+"""The published files: a complete source archive, and metadata with the project's links."""
 
 import configparser
 import hashlib
@@ -66,7 +66,7 @@ def test_installed_package_builds_the_fork(copy: Path, tmp_path: Path) -> None:
 
 
 def test_two_builds_of_one_tree_are_the_same_bytes(copy: Path, tmp_path: Path) -> None:
-    """Built as ``build`` does, the wheel from the archive; in another directory, later, and with another umask."""
+    """Builds the wheel from the archive, like ``build``. The second time, directory, time and umask differ."""
     built = []
     for number, when in enumerate((1_500_000_000, 1_600_000_000)):
         tree = Path(shutil.copytree(copy, tmp_path / f"tree {number}", ignore=shutil.ignore_patterns("dist")))
@@ -108,7 +108,7 @@ def sites(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, P
 
 
 def found(questions: set[str], *path: Path) -> dict[str, Any]:
-    """The answers to questions in an environment that has just these directories."""
+    """Return the answers to questions in an environment with only these directories."""
     command = [sys.executable, "-I", "-S", availability.__file__, *map(str, path)]
     asked = json.dumps(sorted(questions))
     done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True, timeout=120)

@@ -101,7 +101,7 @@ def test_replacement_has_the_metadata_of_the_original(world: World) -> None:
     assert not hasattr(module.compute, "__wrapped__")
     unpickled = pickle.loads(
         pickle.dumps(module.compute.__annotations__)
-    )  # as of a wrapper that cloudpickle takes along
+    )  # like an attribute of a wrapper that cloudpickle includes
     assert type(unpickled) is dict and unpickled == original.__annotations__
 
 
@@ -180,7 +180,7 @@ def test_override_of_an_inherited_method_can_be_added(world: World) -> None:
     patcher = world.activate(toy(Target("pytorch.subject:Child.method", build, adds=True)))
     assert (module.Base().method(1), module.Child().method(1)) == ("base 1", "child 1")
     assert patcher.deactivate() == []
-    assert "method" not in vars(module.Child)  # deleted, not filled
+    assert "method" not in vars(module.Child)  # deleted, not set to a value
     assert module.Child().method(1) == "base 1"
 
 
@@ -207,7 +207,7 @@ def test_overriding_subclass_takes_precedence(world: World) -> None:
 
 
 def patched_method(world: World, *stock: str) -> tuple[ModuleType, Any]:
-    """The stand-in, and its ``Base.method`` with a patch that acts if all of this is Lightning's own."""
+    """Return the stand-in, with a patch of ``Base.method`` that acts if all of this code is Lightning's."""
 
     def build(original: Any, namespace: str) -> Any:
         def method(self: Any, x: Any) -> str:
@@ -263,7 +263,7 @@ def test_original_runs_for_an_object_of_a_user_class(world: World) -> None:
     module, method = patched_method(world, "x")
     x = type("Own", (module.Base,), {})()
     assert method(module.Base(), x).startswith("base ")
-    type(x).__module__ = module.__name__  # says that it is Lightning's
+    type(x).__module__ = module.__name__  # pretends to be Lightning's
     assert method(module.Base(), x=x).startswith("base ")
 
 
@@ -352,7 +352,7 @@ def test_copies_of_the_replacement_are_restored(world: World, monkeypatch: pytes
 
 
 def holder(function: Any, method: Any) -> ModuleType:
-    """A user's module that keeps functions of Lightning where an import does not put them."""
+    """Return a user's module that refers to functions of Lightning in other places than an import."""
     helper = ModuleType("helper")
     code = "class Keeper:\n    kept = staticmethod(function)\nTABLE = {'f': function}\nLIST = [1, method]\n"
     exec(code, {**vars(helper), "function": function, "method": method}, vars(helper))
@@ -383,7 +383,7 @@ def test_remaining_references_to_the_replacement_are_named(world: World, monkeyp
 
 
 class StandsIn:
-    """Such as a proxy of a web framework outside of a request, or ``torch.distributed.reduce_op``, which warns."""
+    """An object whose attributes must not be read, like a web framework's proxy, or ``torch.distributed.reduce_op``."""
 
     @property
     def __class__(self) -> type:  # type: ignore[override]
@@ -673,7 +673,7 @@ def test_activation_after_undo_patches_again(world: World) -> None:
     assert module.compute(3) == 60
 
 
-# ---------------------------------------------------------------- others
+# ---------------------------------------------------------------- other tools
 
 
 def test_foreign_wrapper_is_unwrapped(world: World) -> None:
@@ -704,11 +704,11 @@ def test_foreign_replacement_is_reported(world: World) -> None:
     assert METHOD in made.reason
     assert patcher.deactivate() == ["lightning.pytorch.subject.Base.method"]
     assert module.Base.method is theirs
-    assert module.compute(3) == 6  # the rest is undone all the same
+    assert module.compute(3) == 6  # the rest is undone anyway
 
 
 def test_temporary_foreign_replacement_leaves_no_patch(world: World) -> None:
-    """A test suite that deactivates below ``mock.patch``, which puts our function back when it ends."""
+    """A test suite deactivates inside ``mock.patch``, which restores our function at its end."""
     world.install()
     patcher = world.activate(toy())
     module = world.load()
@@ -1060,7 +1060,7 @@ def test_interrupted_late_activation_is_undone(world: World, monkeypatch: pytest
 
 
 class InterruptedAt:
-    """Raises KeyboardInterrupt once, before the given line that the code for swap and undo runs."""
+    """Raises KeyboardInterrupt once, before the given line of the code that applies or undoes patches."""
 
     FILES = {module.__file__ for module in (references, attributes, plan, swaps, patcher_module)}
 
@@ -1102,7 +1102,7 @@ def everything(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[[], di
     """Import the stand-in. Returns a function that returns all objects in its modules, by identity."""
     world.install()
     modules = [world.load(), world.load("pytorch.importer")]
-    monkeypatch.setattr(references, "all_modules", lambda: modules)  # otherwise most steps are in modules of others
+    monkeypatch.setattr(references, "all_modules", lambda: modules)  # otherwise most steps are in other packages
 
     def found() -> dict[str, Any]:
         return {f"{module.__name__}.{name}": id(one) for module in modules for name, one in contents(module).items()}
@@ -1166,7 +1166,7 @@ def test_planning_error_is_raised_under_strict(world: World, monkeypatch: pytest
     assert world.load().compute(3) == 6
 
 
-# ---------------------------------------------------------------- deselected, and still there
+# ---------------------------------------------------------------- deselected, but still in the program
 
 
 def test_replacement_inside_a_foreign_wrapper_is_reported(world: World) -> None:
@@ -1192,7 +1192,7 @@ def test_replacement_inside_a_foreign_wrapper_is_reported(world: World) -> None:
     patcher.activate(toggle.parse("all", patches))
     assert verdict(patcher, "first").verdict == verdict(patcher, "second").verdict == "applied"
     assert module.compute is theirs
-    module.compute = ours  # they go away again
+    module.compute = ours  # they are removed again
     assert patcher.deactivate() == []
     assert module.compute is original
 

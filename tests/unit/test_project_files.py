@@ -1,4 +1,4 @@
-"""Files outside of the code, for people who release, contribute or use a hook, agree with the code."""
+"""Files for maintainers, contributors and users of the hook agree with the code."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_workflows_take_actions_by_commit_and_leave_no_credentials(path: Path) -
 
 def test_pull_requests_run_the_ci_script() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8"))
-    assert "pull_request" in workflow[True]  # YAML's word for "on"
+    assert "pull_request" in workflow[True]  # YAML reads "on" as True
     assert {"run": ".ci/run"} in workflow["jobs"]["test"]["steps"]
 
 

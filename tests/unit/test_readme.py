@@ -45,7 +45,7 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_picture_shows_the_current_output() -> None:
-    """Or else: `scripts/picture`."""
+    """Run `scripts/picture` to update it."""
     picture = load("picture")
     texts = [
         element.text or "" for element in ElementTree.parse(picture.PICTURE).iter() if element.tag.endswith("}text")

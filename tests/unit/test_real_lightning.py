@@ -1,4 +1,4 @@
-"""The mechanism on real releases: what only their own import order can show."""
+"""Patching of real releases, which depends on their import order."""
 
 from __future__ import annotations
 

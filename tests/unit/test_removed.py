@@ -24,7 +24,7 @@ FIT = "pl.Trainer(max_steps=1, logger=False, enable_checkpointing=False, enable_
 
 
 def model(method: str) -> str:
-    """A script that trains a model with this method."""
+    """Return a script that trains a model with this method."""
     body = textwrap.indent(textwrap.dedent(method).strip(), "    ")
     return f"{BORING}import pytorch_lightning as pl\nclass Net(BoringModel):\n{body}\n{FIT}.fit(Net())"
 
@@ -108,7 +108,7 @@ for path in sys.argv[1:]:
 
 @pytest.fixture(scope="module", params=["2.2.5", "2.6.6"])
 def logs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[Path]]:
-    """The output of each script on a release, each in its own file."""
+    """Write the output of each script on a release into a file."""
     directory = tmp_path_factory.mktemp("scripts")
     paths = [directory / f"train_{number}.py" for number in range(len(SCRIPTS))]
     for path, script in zip(paths, SCRIPTS):

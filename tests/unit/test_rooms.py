@@ -1,4 +1,4 @@
-"""Modules import only the layers that ``upstream/DESIGN.md`` allows, and never in a circle, also in functions."""
+"""Modules import only layers that ``upstream/DESIGN.md`` allows, and never in a circle, not even in functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line that says what was applied comes once per job, whatever processes the job starts."""
+"""The start line appears once per job, even if the job starts other processes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if __name__ == "__main__":
     "context", [["spawn"], ["forkserver"], ["forkserver", "__main__"], ["forkserver", "lightning.pytorch", "torch"]]
 )
 def test_workers_do_not_repeat_the_start_line(context: list[str], tmp_path: Path) -> None:
-    """Two workers in each of three epochs, which import the program, and with it Lightning, anew."""
+    """In each of three epochs, two new workers import the program, and with it Lightning."""
     path = tmp_path / "train.py"
     path.write_text(PROGRAM)
     ended = subprocess.run(

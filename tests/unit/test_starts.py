@@ -1,4 +1,4 @@
-"""A sample of ``scripts/stress_starts``, on every Python at hand: each way in, with threads in the way."""
+"""A sample of ``scripts/stress_starts`` on every Python of this machine: each way to activate, with several threads."""
 
 from __future__ import annotations
 

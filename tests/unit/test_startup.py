@@ -64,7 +64,7 @@ def broken_wrapt(directory: Path) -> None:
     (directory / "wrapt.py").write_text("raise ImportError('wrapt is broken here')\n")
 
 
-# ---------------------------------------------------------------- armed
+# ---------------------------------------------------------------- before Lightning is imported
 
 
 def test_import_without_a_toggle_loads_only_the_finder() -> None:
@@ -80,7 +80,7 @@ def test_import_with_a_name_in_the_toggle_loads_only_the_index_too() -> None:
     loaded = check(LOADED.format("import lightning_patches"), LIGHTNING_PATCHES="all,-crash")
     assert "lightning_patches.engine.toggle" in loaded
     patches = {name for name in loaded.split() if name.startswith("lightning_patches.patches.")}
-    assert patches == {"lightning_patches.patches._index"}  # which is enough
+    assert patches == {"lightning_patches.patches._index"}  # the index is enough
     assert heavy(loaded) == []
 
 
@@ -128,7 +128,7 @@ def test_find_spec_of_lightning_imports_nothing(tmp_path: Path) -> None:
     ]
 
 
-# ---------------------------------------------------------------- the ways in
+# ---------------------------------------------------------------- ways to activate
 
 
 def test_import_before_lightning_patches_it(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_own_commands_apply_no_patches(tmp_path: Path) -> None:
     assert check(program, tmp_path) == STOCK
 
 
-# ---------------------------------------------------------------- what can go wrong
+# ---------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize("toggle", ["1", "all,strict", "off"])
@@ -283,7 +283,7 @@ def test_unusable_stderr_does_not_stop_the_import(tmp_path: Path, stderr: str, t
 
 
 def test_deactivated_package_stays_off(tmp_path: Path) -> None:
-    """Such as for a process that the program starts."""
+    """For example for a process that the program starts."""
     write_lightning(tmp_path)
     program = TOY + "startup.on_import()\nimport lightning.pytorch\nos.environ['LIGHTNING_PATCHES'] = '1'" + VALUES
     assert check(program + "print(startup.is_settled())", tmp_path, LIGHTNING_PATCHES="0").splitlines() == [

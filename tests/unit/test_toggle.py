@@ -52,7 +52,7 @@ def test_selection_by_name_keeps_import_patches() -> None:
     catalogue = (*CATALOGUE, toy(Target(FUNCTION, times_ten, early=True), name="importable", group="compat"))
     assert set(parse("100", catalogue).names) == {"alpha", "gamma", "importable"}
     assert set(parse("security", catalogue).names) == {"beta", "epsilon", "importable"}
-    for spec in ("100,-importable", "100,no-compat", "off,100"):  # unless it says otherwise
+    for spec in ("100,-importable", "100,no-compat", "off,100"):  # unless another item changes that
         assert set(parse(spec, catalogue).names) == {"alpha", "gamma"}
 
 
@@ -87,7 +87,7 @@ def test_names_numbers_and_urls_select_patches(spec: str, expected: set[str]) ->
     ("spec", "expected"),
     [
         ("crash", {"alpha", "no-delta"}),
-        ("security,crash", {*DEFAULT, "epsilon"}),  # of security all
+        ("security,crash", {*DEFAULT, "epsilon"}),  # the whole group
         ("default,security", {*DEFAULT, "epsilon"}),
         ("performance", set()),  # opt-in patches are not selected by their group,
         ("all,-performance,-security,beta", DEFAULT),  # but excluded by it
@@ -111,7 +111,7 @@ def test_group_selects_its_default_patches(spec: str, expected: set[str]) -> Non
         ("strict,-alpha", DEFAULT - {"alpha"}),
         ("all,-alpha", ALL - {"alpha"}),
         ("alpha,beta,-beta", {"alpha"}),
-        ("beta,-alpha", {"beta"}),  # nothing to exclude it from
+        ("beta,-alpha", {"beta"}),  # not selected before
         ("off,-alpha", set()),
         ("no-delta", {"no-delta"}),  # a patch's own name comes before the prefix
         ("no-no-delta", DEFAULT - {"no-delta"}),

@@ -1,4 +1,4 @@
-"""A trusted directory: each file is looked at when it is loaded, and what others can change is refused."""
+"""A trusted directory: each file is checked when it is loaded, and refused if other users can change it."""
 
 import os
 import struct
@@ -15,7 +15,7 @@ OTHER = 12345
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    """A directory with a checkpoint that only this user can write; it is trusted, and everything above it is closed."""
+    """A trusted directory with a checkpoint that only this user can write; its parents are not writable by others."""
     monkeypatch.setattr(trust, "_trusted_directories", {})
     monkeypatch.delenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", raising=False)
     directory = tmp_path / "above" / "runs"
@@ -36,7 +36,7 @@ def content_of(path):
 
 
 def allow_to_write(path, tag, number):
-    """An access list with one entry more than the mode: named user (2) or named group (8)."""
+    """Add an access list with one more entry than the mode: named user (2) or named group (8)."""
     entries = [(1, 7, -1), (tag, 7, number), (4, 5, -1), (16, 7, -1), (32, 5, -1)]
     packed = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in sorted(entries))
     try:

@@ -1,4 +1,4 @@
-"""Verdicts as data: asked of the live objects each time, and fit for JSON."""
+"""Verdicts as data, computed from the live objects each time, which can be written as JSON."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_unselected_patch_is_disabled(world: World, spec: str) -> None:
 def test_report_without_activation(world: World) -> None:
     world.install()
     patcher = world.patcher(toy(), toy(METHOD, name="second"))
-    assert [e.verdict for e in entries(patcher)] == ["pending"] * 2  # as an activation would apply them
+    assert [e.verdict for e in entries(patcher)] == ["pending"] * 2  # like an activation
     outlook = toggle.parse("second", patcher.catalogue)
     assert [e.verdict for e in entries(patcher, outlook)] == ["disabled", "pending"]
     world.load()

@@ -81,7 +81,7 @@ class Model(pl.LightningModule):
 
 
 class Asking(Dataset):
-    """Two items, made by a worker, which tells of itself."""
+    """A dataset of two items, whose worker writes a report."""
 
     def __init__(self, what):
         self.what = what

@@ -89,7 +89,7 @@ def strike(trainer, batch_idx, value):
 
 
 class Data(torch.utils.data.IterableDataset):
-    """As many batches for each rank; one less for rank 0, if the fault is that."""
+    """The same number of batches for each rank; with the fault ``uneven``, one less for rank 0."""
 
     def __iter__(self):
         torch.manual_seed(rank())

@@ -254,7 +254,7 @@ FORMS = {
     in_place: (Plain, ManualDDP, Gan),
     step: (Logged, Gan),
     whole_step: (Plain, Properties, Gan),
-    loop: (Plain, LoggedGan),  # several seconds each
+    loop: (Plain, LoggedGan),  # these take several seconds each
 }
 """The ways to compile a model."""
 
@@ -322,7 +322,7 @@ def whole_loop(lightning, net, loader):
 def function(lightning, net, loader):
     """Calls the wrapper, a part and a method of it within a compiled function."""
     net, optimizer = lightning.setup(net, SGD(net.parameters(), 0.1))
-    with contextlib.suppress(AttributeError):  # older ones know only training_step and its like
+    with contextlib.suppress(AttributeError):  # older releases know only training_step and the other steps
         net.mark_forward_method("score")
 
     @compiled

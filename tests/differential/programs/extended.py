@@ -1,6 +1,6 @@
-"""Programs all of whose parts may be extended (``own``). They execute what the default patches replace.
+"""Programs that can extend all of their parts (``own``). They call the functions that the default patches replace.
 
-All of them work on every release that has what they use.
+They work on every release that has the API they use.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def loader(own: Any, length: int = 8, size: int = 2, **more: Any) -> Any:
 
 
 def trainer(own: Any, **options: Any) -> Any:
-    """A Trainer all of whose parts are the program's own."""
+    """A Trainer whose parts are all of user classes."""
     Model.own = own
     given = {"max_epochs": 2, "log_every_n_steps": 1, "accelerator": "cpu", "devices": 1, "default_root_dir": "root"}
     given |= {"enable_model_summary": False, "enable_progress_bar": False, "num_sanity_val_steps": 0, **options}
@@ -101,7 +101,7 @@ def told(model: Any, tr: Any) -> None:
 
 
 def train(own: Any, cls: Any = Model, *loaders: Any, path: Any = None, **options: Any) -> tuple[Any, Any]:
-    """A training of a new model by a new Trainer; both."""
+    """Train a new model with a new Trainer, and return both."""
     model, tr = own(cls), trainer(own, **options)
     tr.fit(model, *(loaders or (loader(own), loader(own, 4))), ckpt_path=path)
     told(model, tr)
@@ -113,7 +113,7 @@ def best(own: Any, cls: Any = pl.callbacks.ModelCheckpoint, **more: Any) -> Any:
 
 
 def checkpoints(observe: Any, own: Any) -> None:
-    """Checkpoints within the epoch by a metric of the validation, which comes with them; evaluation; load."""
+    """Checkpoints within the epoch, monitored by a validation metric; then evaluation and loading."""
     kept = best(own, every_n_train_steps=2, save_top_k=2, save_last=True)
     model, tr = train(own, Model, loader(own, shuffle=True), loader(own, 4), callbacks=[kept], val_check_interval=2)
     tr.validate(model, loader(own, 4), verbose=False)
@@ -145,7 +145,7 @@ def samplers(observe: Any, own: Any) -> None:
 
 
 def interrupted(observe: Any, own: Any) -> None:
-    """An error that the program itself handles, and a second training after it, with the other model's checkpoints."""
+    """An error that the program handles, then a second training with checkpoints of the first model."""
 
     class Fails(Model):
         def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
@@ -211,7 +211,7 @@ def registries(observe: Any, own: Any) -> None:
 
 
 def entry_points(observe: Any, own: Any) -> None:
-    """A callback that comes by an entry point of an installed package."""
+    """A callback from an entry point of an installed package."""
     os.makedirs("site/own-1.0.dist-info")
     for name, text in (
         ("METADATA", "Name: own\nVersion: 1.0\n"),

@@ -1,4 +1,4 @@
-"""A random program for Fabric: every option of `OPTIONS` as usual, or not."""
+"""A random program for Fabric, with random values for `OPTIONS`."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def batches(fab: Any, dtype: Any) -> Any:
 
 
 def said(model: Any, net: Any, x: torch.Tensor) -> torch.Tensor:
-    """Call the model in the program's way and return the output for ``x``."""
+    """Call the model in the way that the options choose, and return the output for ``x``."""
     if o.model in ("dict", "list"):
         owner = {"module": model.module, "parts": model}.get(o.call, net)
         body, head = owner.values() if o.model == "dict" else owner

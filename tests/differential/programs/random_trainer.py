@@ -1,4 +1,4 @@
-"""A random training: every option of `OPTIONS` as usual, or not."""
+"""A random training, with random values for `OPTIONS`."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Data(pl.LightningDataModule):
 
 
 def data_for(train: bool = True) -> dict[str, Any]:
-    """The data, as ``fit`` and ``validate`` take them."""
+    """Return the data as arguments of ``fit`` and ``validate``."""
     if o.by == "arguments":
         val = val_loaders() or None
         return {"train_dataloaders": train_loader(), "val_dataloaders": val} if train else {"dataloaders": val}
@@ -123,13 +123,13 @@ def data_for(train: bool = True) -> dict[str, Any]:
 
 
 def fail(where: str, trainer: Any = None) -> None:
-    """Raise on purpose, if the program is one that fails here."""
+    """Raise an error if the options say that the program fails here."""
     if o.raises and fails and where == o.raises_in and (trainer is None or trainer.global_step >= o.raises_at):
         raise o.raises(f"on purpose, {where}")
 
 
 def sized() -> dict[str, int]:
-    """For a batch whose size Lightning cannot know."""
+    """Return arguments of ``self.log`` for a batch whose size Lightning can't determine."""
     return {"batch_size": 4} if o.overrides == "dataloader_iter" else {}
 
 

@@ -1,4 +1,4 @@
-"""Small programs in the style of research code: they train as people do, and look at their numbers."""
+"""Small programs in the style of research code, which observe their results."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def language_model(observe: Any, process: int) -> None:
 
 
 class Replay(IterableDataset[Any]):
-    """Experience that the agent itself adds to."""
+    """A replay buffer that the agent fills."""
 
     def __init__(self) -> None:
         self.kept: Any = collections.deque(maxlen=32)

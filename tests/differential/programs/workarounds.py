@@ -1,7 +1,7 @@
-"""Workarounds for bugs that a default patch fixes or warns about, as public code has them, written anew.
+"""Workarounds for bugs that a default patch fixes or warns about, rewritten after public code.
 
 A workaround is a working program: with the patches it must do the same as on stock. Each docstring names the upstream
-issue. `tests/differential/test_workarounds.py` says on which release each one works, and around which patch.
+issue. `tests/differential/test_workarounds.py` has the release of each, and the patch that replaces it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def saved(**options: Any) -> Any:
 
 
 class Validated(Model):
-    """Notes after which step a validation ends, on how many batches, and whether it counts."""
+    """Records the step and number of batches of each validation, and if it is a sanity check."""
 
     def __init__(self, observe: Any) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ def in_two_parts(model: Any, callback: Any = saved, changed: Any = lambda traine
 
 
 def validation_marked(observe: Any) -> None:
-    """Discussion 18110: the first validation after a resume is made a sanity check."""
+    """Discussion 18110: turns the first validation after a resume into a sanity check."""
 
     class Marked(Validated):
         def on_validation_model_zero_grad(self) -> None:
@@ -194,7 +194,7 @@ def epoch_loop_replaced(observe: Any) -> None:
 
 
 def param_groups_refreshed(observe: Any) -> None:
-    """Issue 17296: what self.optimizers() shows is made that of the optimizer that was restored."""
+    """Issue 17296: updates the wrappers in self.optimizers() from the restored optimizer."""
 
     class Manual(Model):
         automatic_optimization = False
@@ -217,7 +217,7 @@ def param_groups_refreshed(observe: Any) -> None:
 
 
 def steps_counted_once(observe: Any) -> None:
-    """Issue 17958: only one of two optimizers counts steps; the other one's hooks are replaced."""
+    """Issue 17958: replaces the hooks of one of two optimizers, so that only the other counts steps."""
 
     class Two(Model):
         automatic_optimization = False
@@ -240,7 +240,7 @@ def steps_counted_once(observe: Any) -> None:
 
 
 def steps_moved_to_cpu(observe: Any) -> None:
-    """Issue 19955: the optimizer's counts of steps are put back on the CPU after a resume."""
+    """Issue 19955: moves the optimizer's step counts back to the CPU after a resume."""
 
     class Adam(Model):
         def configure_optimizers(self) -> Any:
@@ -256,7 +256,7 @@ def steps_moved_to_cpu(observe: Any) -> None:
 
 
 def progress_corrected(observe: Any) -> None:
-    """Issue 18060: the counts of a checkpoint within an epoch are corrected when it is loaded."""
+    """Issue 18060: corrects the counts in a checkpoint within an epoch when it is loaded."""
 
     class Corrected(Model):
         def on_load_checkpoint(self, checkpoint: Any) -> None:
@@ -273,7 +273,7 @@ def progress_corrected(observe: Any) -> None:
 
 
 def fabric_optimizer_loaded(observe: Any) -> None:
-    """Pull request 18488: the optimizer, too, is restored by hand after Fabric.load."""
+    """Pull request 18488: restores the optimizer, too, after Fabric.load."""
     parts = fabric.Fabric(accelerator="cpu", devices=1)
     for process in (1, 2):
         torch.manual_seed(1)
@@ -294,13 +294,13 @@ def fabric_optimizer_loaded(observe: Any) -> None:
 
 
 class Setting:
-    """A class of the program's own among the hyperparameters."""
+    """A user class among the hyperparameters."""
 
     width = 1
 
 
 def torch_load_replaced(observe: Any) -> None:
-    """Torch 2.6 loads only weights by default: torch.load is replaced by one that loads all, or all is allowed."""
+    """Torch 2.6 loads only weights by default: replaces torch.load, or allows all classes."""
     sys.modules["settings"] = types.ModuleType("settings")
     sys.modules["settings"].Setting = Setting  # type: ignore[attr-defined]
     Setting.__module__ = "settings"
@@ -325,7 +325,7 @@ def torch_load_replaced(observe: Any) -> None:
         torch.load = load  # type: ignore[assignment]
         try:
             try_all()
-        except pickle.UnpicklingError:  # by a release that passes weights_only itself
+        except pickle.UnpicklingError:  # the release passes weights_only itself
             observe("refused")
         torch.load = plain
     os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
@@ -336,7 +336,7 @@ def torch_load_replaced(observe: Any) -> None:
 
 
 def temporary_checkpoint_trusted(observe: Any) -> None:
-    """Issue 21757: while a finder searches, its own checkpoint is restored with all that is in it."""
+    """Issue 21757: loads the checkpoint of a finder with all of its objects."""
 
     class Trusts(pl.callbacks.BatchSizeFinder):
         def scale_batch_size(self, trainer: Any, pl_module: Any) -> None:
@@ -365,7 +365,7 @@ def temporary_checkpoint_trusted(observe: Any) -> None:
 
 
 class Compiled(Model):
-    """Compiled or not, with checkpoints that do not show it."""
+    """A model, compiled or not, whose checkpoints have the same names."""
 
     def __init__(self, compiled: bool, renames: str) -> None:
         super().__init__()
@@ -386,7 +386,7 @@ class Compiled(Model):
 
 
 def compiled_names_renamed(observe: Any) -> None:
-    """Issue 20233: names of a compiled model are changed when a checkpoint is saved or loaded, or while it fails."""
+    """Issue 20233: renames entries of a compiled model when a checkpoint is saved or loaded, or after a failed load."""
     fit(Compiled(True, "loading"), max_epochs=1, callbacks=[saved()])
     plain = fit(Compiled(False, "loading"), "kept/step=8.ckpt").lightning_module
     observe("weights", plain.layer.weight)
@@ -403,7 +403,7 @@ def compiled_names_renamed(observe: Any) -> None:
 
 
 def logged_on_the_models_device(observe: Any) -> None:
-    """Issue 18803: what is logged is moved to the model's device, and what was logged is dropped between two runs."""
+    """Issue 18803: moves logged values to the model's device, and drops them between two runs."""
 
     class Logs(Model):
         def validation_step(self, batch: Any, batch_idx: int) -> None:
@@ -421,7 +421,7 @@ def logged_on_the_models_device(observe: Any) -> None:
 
 
 def autocast_cache_cleared(observe: Any) -> None:
-    """Issue 20644: the cache of autocast is cleared after a part without gradients."""
+    """Issue 20644: clears the cache of autocast after a part without gradients."""
 
     class Clears(Model):
         def training_step(self, batch: Any, batch_idx: int) -> torch.Tensor:
@@ -453,11 +453,11 @@ def workers_seeded(observe: Any) -> None:
     pl.Trainer(**QUIET, max_epochs=2, logger=False).fit(Sees(), loader)
 
 
-# ------------------------------------------------------------------------------------------------------ when to do what
+# ------------------------------------------------------------------------------------------------- order and timing
 
 
 def plateau_in_time_with_validation(observe: Any) -> None:
-    """Issue 10496: ReduceLROnPlateau is stepped as often as validation runs, or by hand, or it may miss its metric."""
+    """Issue 10496: steps ReduceLROnPlateau by hand, sets its frequency, or allows a missing metric."""
 
     class Plateau(Model):
         def __init__(self, by_hand: bool = False, **options: Any) -> None:
@@ -490,7 +490,7 @@ class Scheduled(Model):
 
 
 def schedulers_of_skipped_epoch_stepped(observe: Any) -> None:
-    """Issue 21296: the program steps its scheduler after an epoch that on_train_batch_start has ended."""
+    """Issue 21296: steps the scheduler after an epoch that on_train_batch_start has ended."""
 
     class Skips(Scheduled):
         def on_train_batch_start(self, batch: Any, batch_idx: int) -> Any:
@@ -504,7 +504,7 @@ def schedulers_of_skipped_epoch_stepped(observe: Any) -> None:
 
 
 class Short(IterableDataset[Any]):
-    """Says that it has 8 batches, and has 6."""
+    """A dataset with 6 batches, whose ``__len__`` returns 8."""
 
     def __len__(self) -> int:
         return 16
@@ -514,7 +514,7 @@ class Short(IterableDataset[Any]):
 
 
 def short_epoch_validated_in_time(observe: Any) -> None:
-    """Issue 10290: the number of batches is given to the Trainer, or validation comes before the last one."""
+    """Issue 10290: passes the number of batches to the Trainer, or validates before the last one."""
     for options in ({"limit_train_batches": 6}, {"val_check_interval": 6}, {"val_check_interval": 5}):
         model = Validated(observe)
         trainer = pl.Trainer(**QUIET, max_epochs=2, logger=False, callbacks=[saved()], **options)  # type: ignore[arg-type]
@@ -542,7 +542,7 @@ def short_epoch_validated_by_hand(observe: Any) -> None:
 
 
 def early_stopping_after_warmup(observe: Any) -> None:
-    """Issue 2644: EarlyStopping counts nothing in the first epochs, or forgets what it has counted."""
+    """Issue 2644: EarlyStopping ignores the first epochs, or resets its count after them."""
 
     class Late(pl.callbacks.EarlyStopping):
         def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
@@ -566,7 +566,7 @@ def early_stopping_after_warmup(observe: Any) -> None:
 
 
 def fitted_again(observe: Any) -> None:
-    """Pull request 19177: should_stop is taken back before the Trainer fits again."""
+    """Pull request 19177: resets should_stop before the Trainer fits again."""
 
     class Stops(pl.Callback):
         def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
@@ -582,7 +582,7 @@ def fitted_again(observe: Any) -> None:
 
 
 def found_rate_applied(observe: Any) -> None:
-    """Pull request 21068: the rate that was found is given to the optimizer by the program, for some epochs anew."""
+    """Pull request 21068: sets the found learning rate in the optimizer, in one case again at some epochs."""
 
     class Applies(pl.callbacks.LearningRateFinder):
         def on_fit_start(self, *_: Any) -> None:
@@ -604,7 +604,7 @@ def found_rate_applied(observe: Any) -> None:
 
 
 def found_batch_size_halved(observe: Any) -> None:
-    """Pull request 21187: the size that the batch size finder returns is halved."""
+    """Pull request 21187: halves the size that the batch size finder returns."""
 
     class Sized(Model):
         batch_size = 1
@@ -624,7 +624,7 @@ def found_batch_size_halved(observe: Any) -> None:
 
 
 def batch_norm_kept_frozen(observe: Any) -> None:
-    """Issue 20629: batch norm of a frozen backbone is put into evaluation mode before every epoch."""
+    """Issue 20629: puts batch norm of a frozen backbone into evaluation mode before every epoch."""
 
     class Freezes(pl.callbacks.BaseFinetuning):
         def freeze_before_training(self, pl_module: Any) -> None:
@@ -654,7 +654,7 @@ def batch_norm_kept_frozen(observe: Any) -> None:
 
 
 def bar_torn_down_with_care(observe: Any) -> None:
-    """Pull request 21016: the error with which a RichProgressBar ends is caught."""
+    """Pull request 21016: catches the error that ends a RichProgressBar."""
 
     class Careful(pl.callbacks.RichProgressBar):
         def teardown(self, *arguments: Any, **named: Any) -> None:
@@ -670,7 +670,7 @@ def bar_torn_down_with_care(observe: Any) -> None:
 
 
 def cli_leaves_the_checkpoint_alone(observe: Any) -> None:
-    """Issues 21255 and 20311: LightningCLI is kept from what it does with hyperparameters of checkpoints."""
+    """Issues 21255 and 20311: prevents LightningCLI from reading hyperparameters of checkpoints."""
     cli = module("pytorch.cli")
 
     class Quiet(cli.LightningCLI):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""PR 18710: a validation in the middle of an accumulation throws away the gradients.
+"""PR 18710: a validation in the middle of an accumulation discards the gradients.
 
 Cases: ``automatic``, ``own`` (a hook of the module calls zero_grad), ``validate`` (Trainer.validate alone),
 ``asked`` (without accumulation, and the Trainer counts who asks how many batches there are).

@@ -16,7 +16,7 @@ PROOFS = (
 
 
 def test_custom_hook_calls_the_original_zero_grad():
-    assert PROGRAM.shim("own").facts["zeroed"] == 4 + 2  # by the hook, and by the loop where a window is over
+    assert PROGRAM.shim("own").facts["zeroed"] == 4 + 2  # by the hook, and by the loop at the end of a window
 
 
 test_run_without_accumulation_is_unchanged = PROGRAM.unchanged("validate", "asked")

@@ -11,7 +11,7 @@ def _first_gradient(value):
 PROOFS = (
     Proof(
         "accumulation-without-batch-idx",
-        sees(lambda seen: seen["indices"] == [0] * 6 and _first_gradient(3 / 3)(seen)),  # of the third batch alone
+        sees(lambda seen: seen["indices"] == [0] * 6 and _first_gradient(3 / 3)(seen)),  # of the third batch
         case="without",
         right=sees(_first_gradient((1 + 2 + 3) / 3)),
     ),
@@ -19,6 +19,6 @@ PROOFS = (
 
 
 def test_step_with_an_iterator_accumulates_whole_windows():
-    """2.1.0 reads the index before the iterator is used and begins its windows one batch early; here they are whole."""
+    """2.1.0 reads the index too early, so its windows begin one batch early. With the patch they are complete."""
     assert PROGRAM.stock("iterator").facts["indices"] == [0] * 6
     assert PROGRAM.shim("iterator").facts == PROGRAM.shim("with").facts

@@ -6,7 +6,7 @@ moved; ``one_device``, several trainings one after the other. Needs two CUDA dev
 ``peft`` needs transformers and peft as well.
 
 ``ACCELERATE_FIRST=1`` imports accelerate before Lightning. ``SCENARIO_PACKAGES`` names folders where these packages
-are installed, if that is beside the environment.
+are installed, if that is outside of the environment.
 """
 
 import copy
@@ -32,7 +32,7 @@ pl = scenario.pytorch()
 Fabric = scenario.fabric().Fabric
 
 BEFORE = {}
-if scenario.CASE == "one_device":  # a program without accelerate, which nothing imports
+if scenario.CASE == "one_device":  # a program that does not import accelerate
     layer = torch.nn.Linear(2, 2, device="cpu")
     Fabric(accelerator="gpu", devices=[1]).setup_module(layer)
     BEFORE = {"device": str(layer.weight.device), "imported": "accelerate" in sys.modules}
@@ -91,7 +91,7 @@ def net(device_map=None):
 
 
 def language_model(hooks=True):
-    """As ``from_pretrained`` with ``load_in_8bit`` leaves it: all on one device, with hooks; adapters on top."""
+    """A model as after ``from_pretrained(load_in_8bit=True)``: all on one device, with hooks; adapters on top."""
     from peft import LoraConfig, get_peft_model
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -163,7 +163,7 @@ def pinned(model):
 
 
 class Look(pl.Callback):
-    """Looks at the hooks while the model is where it trains."""
+    """Records the hooks while the model is on its device for training."""
 
     def __init__(self):
         self.seen = {}
@@ -292,7 +292,7 @@ if __name__ == "__main__":
     make = (lambda: without_hooks(plain())) if recommended else plain
     if recommended and case == "peft":
         make = lambda: language_model(hooks=False)  # noqa: E731
-    if recommended and case == "fsdp":  # which takes no weights from another GPU
+    if recommended and case == "fsdp":  # copies no weights from another GPU
         make = lambda: without_hooks(plain()).cpu()  # noqa: E731
     if case == "one_device":
         scenario.observe(without_accelerate=BEFORE)

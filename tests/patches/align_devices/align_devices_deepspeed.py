@@ -2,7 +2,7 @@
 
 Cases: ``trainer`` and ``fabric``, each also as ``<case>_without_hooks``, the recommended usage. ``ZERO_STAGE`` is
 DeepSpeed's. Needs two CUDA devices, simulated or real, accelerate and deepspeed; ``SCENARIO_PACKAGES`` names folders
-where packages are installed, if that is beside the environment.
+where packages are installed, if that is outside of the environment.
 """
 
 import os
@@ -18,7 +18,7 @@ sys.path.extend(folder for folder in os.environ.get("SCENARIO_PACKAGES", "").spl
 
 from accelerate import dispatch_model
 
-if os.environ.get("SIMULATED_CUDA") == "1":  # which has no profiler, and DeepSpeed marks its ranges for one
+if os.environ.get("SIMULATED_CUDA") == "1":  # no profiler, for which DeepSpeed marks ranges
     nvtx.range_push = nvtx.range_pop = lambda *_: 0
 
 pl = scenario.pytorch()

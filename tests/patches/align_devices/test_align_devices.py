@@ -45,7 +45,7 @@ def needs(*packages: str) -> None:
 
 
 def assert_follows(release: tuple[str, str], case: str, bug: str = BUG, **environment: str) -> None:
-    """Stock dies in the second rank; with the patch all is, to the last bit, as without hooks."""
+    """Stock fails in the second rank; with the patch the results are bit-identical to those without hooks."""
     stock = variant(release, case, shim=False)
     assert not stock.ok and bug in stock.output, stock
     reference = variant(release, f"{case}_without_hooks", shim=False)

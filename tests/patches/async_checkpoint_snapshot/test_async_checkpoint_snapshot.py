@@ -32,7 +32,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_tensors_of_every_kind_can_be_saved(kind):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch calls some of them prototypes
+        warnings.simplefilter("ignore")  # torch warns that some are prototypes
         tensor = KINDS[kind]()
         copied = async_checkpoint_snapshot._snapshot({"a": tensor}, {})["a"]
     assert copied is not tensor and type(copied) is type(tensor) and copied.device == tensor.device

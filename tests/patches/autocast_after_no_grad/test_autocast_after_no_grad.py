@@ -126,7 +126,7 @@ def last():
 
 
 def test_first_forward_at_interpreter_exit_raises_nothing(tmp_path):
-    """There the probe has no thread to run in."""
+    """The probe can't start a thread then."""
     variables = environment_of(Variant("pytorch-lightning", "2.5.4", shim=True), toggle=NAME)
     status, output = execute([sys.executable, "-c", AT_THE_END], variables, 120, cwd=str(tmp_path))
     assert status == 0 and output.count("in torch.bfloat16") == 2 and "Traceback" not in output, output

@@ -1,4 +1,4 @@
-"""PR 18657: automatic optimization refuses a mapping that is no dict.
+"""PR 18657: automatic optimization refuses a mapping that is not a dict.
 
 Cases: none, ``dict``, ``lossless`` (a mapping without a loss).
 """

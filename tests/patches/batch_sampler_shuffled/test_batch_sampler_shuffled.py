@@ -20,7 +20,7 @@ def _in_order(result: Any) -> bool:
 
 
 def _shuffled(result: Any) -> bool:
-    """In another order, and no item twice."""
+    """True if the order has changed, and no item is there twice."""
     return not _in_order(result) and len({item for rank in result.observations for item in rank["seen"]}) == 12
 
 

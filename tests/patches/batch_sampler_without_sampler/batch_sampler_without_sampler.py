@@ -9,7 +9,7 @@ ITEMS = TensorDataset(torch.arange(16.0).reshape(-1, 1))
 
 
 class Pairs:
-    """Items that belong together."""
+    """A batch sampler that yields pairs."""
 
     def __iter__(self):
         return iter([[i, i + 8] for i in range(8)])

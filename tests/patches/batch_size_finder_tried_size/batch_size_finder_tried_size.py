@@ -1,6 +1,6 @@
 """PR 21187: the batch size finder returns a batch size that it never tried.
 
-Cases: ``power``, ``one`` (a single trial), ``oom`` (there is no memory for more than 8), ``first`` (nor for the size of
+Cases: ``power``, ``one`` (a single trial), ``oom`` (out of memory above 8), ``first`` (nor for the size of
 the first trial), ``small`` (the data have less than the finder would try), ``binsearch``.
 """
 

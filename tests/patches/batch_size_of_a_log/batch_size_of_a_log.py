@@ -1,7 +1,7 @@
-"""Issues 10349 and 10093: self.log looks at all of a batch for its size, which it takes from the first tensor.
+"""Issues 10349 and 10093: self.log searches the whole batch for its size, but uses only the first tensor.
 
-Cases: ``alike`` (the tensors have the same size) and ``unlike`` (the last has another); with ``-said`` behind it, the
-model says the size; ``none``: there is no tensor in it.
+Cases: ``alike`` (the tensors have the same size) and ``unlike`` (the last has another); with the suffix ``-said``, the
+model passes the size; ``none``: the batch has no tensor.
 """
 
 import warnings
@@ -13,7 +13,7 @@ KIND, _, HOW = scenario.CASE.partition("-")
 
 
 class Graphs:
-    """A batch that the Trainer leaves as it is, and that counts who looks at its parts."""
+    """A batch that the Trainer does not change, and that counts reads of its parts."""
 
     looks = 0
 

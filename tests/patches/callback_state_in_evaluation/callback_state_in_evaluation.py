@@ -27,7 +27,7 @@ class Model(Linear):
 
 
 class Calibration(callbacks.Callback):
-    """Learns a threshold in training, and needs it to evaluate."""
+    """A callback that computes a threshold in training, and needs it in evaluation."""
 
     threshold = 0
     evaluated_with = None

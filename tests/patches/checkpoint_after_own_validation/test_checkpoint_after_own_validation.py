@@ -1,4 +1,4 @@
-"""Issue 20185: a checkpoint within an epoch is ranked by the validation before the one that follows it."""
+"""Issue 20185: a checkpoint within an epoch is ranked by the previous validation instead of the one at its step."""
 
 import pytest
 

@@ -97,7 +97,7 @@ def fit(directory, keep):
 
 
 def saved(directory):
-    """File -> optimizer steps and weight in it."""
+    """Return the number of optimizer steps and the weight in each file."""
     found = {}
     for path in sorted((OUT / directory).iterdir()):
         content = torch.load(path, weights_only=False)

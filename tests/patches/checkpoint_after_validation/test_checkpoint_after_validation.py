@@ -6,7 +6,7 @@ from tests.support.programs import Program
 PROGRAM = Program("checkpoint-after-validation", "2.5.4", alone=True)
 STALE, BEST = "step=6-score=100", "step=4-score=100"
 
-# A validation within the epoch, at which 2.5.5 and later still save with the metric of the one before.
+# The validation is within the epoch, where 2.5.5 and later still save with the metric of the previous one.
 test_checkpoint_has_the_metric_of_its_step = PROGRAM.fixed(
     "interval",
     on=("2.0.0", "2.5.4"),
@@ -17,7 +17,7 @@ test_checkpoint_has_the_metric_of_its_step = PROGRAM.fixed(
 
 
 def test_save_is_not_lost_if_no_validation_follows():
-    """Validations at steps 3 and 7; saves at steps 4, 6 and 8, and the first that waited for the metric."""
+    """Validations at steps 3 and 7; saves at steps 4, 6 and 8, and at step 3 the save that waited for the metric."""
     stock, shim = (list(result.facts["files"]) for result in PROGRAM.both("uneven"))
     assert stock == ["step=4-score=3", "step=6-score=3", "step=8-score=7"]
     assert shim == ["step=3-score=3", *stock]

@@ -55,7 +55,7 @@ class Deeper(Model):
 
 
 def saved(**named):
-    """A checkpoint as Lightning writes it, with these hyperparameters."""
+    """Write a checkpoint like Lightning's with these hyperparameters."""
     path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "model.ckpt")
     trainer = scenario.trainer(max_steps=0, limit_val_batches=0)
     model = Model()
@@ -68,7 +68,7 @@ def saved(**named):
 
 
 def command_line(path, subclasses):
-    """``python script.py test --ckpt_path PATH``, with ``--model Model`` in subclass mode; what became of it."""
+    """``python script.py test --ckpt_path PATH``, with ``--model Model`` in subclass mode. Return the outcome."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):

@@ -62,7 +62,7 @@ def test_checkpoints_load_by_default(version: str) -> None:
 
 @pytest.mark.parametrize("case", ["constructor", "text", "wrong"])
 def test_other_hyperparameters_are_read_as_on_stock(case: str) -> None:
-    """A constructor may import what a text names, a text need not name a module, and other errors stay theirs."""
+    """A constructor may import a module, a string need not name one, and other errors are unchanged."""
     stock, shim = (result.facts for result in PROGRAM.both(case))
     assert stock == shim, shim
     assert stock["imported"] == (case == "constructor"), stock

@@ -49,7 +49,7 @@ def fit():
 
 
 class OwnBroadcast(scenario.pytorch("strategies").SingleDeviceStrategy):
-    """A rank other than zero. Rank zero's answer to whether the file exists is yes."""
+    """Simulates a rank other than zero: the broadcast says that the file exists."""
 
     is_global_zero = False
 

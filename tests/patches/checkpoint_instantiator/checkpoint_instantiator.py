@@ -1,4 +1,4 @@
-"""CVE-2026-58659: checkpoints whose hyperparameters name what ``load_from_checkpoint`` is to make the model with.
+"""CVE-2026-58659: hyperparameters in a checkpoint name the function by which ``load_from_checkpoint`` makes the model.
 
 Cases: ``function`` and ``datamodule`` (a function that no script knows of), ``not a name``, ``class`` (a class of the
 same kind, by way of LightningCLI's own function), ``trusted`` (a function that the script trusts; shim only), ``cli``
@@ -66,7 +66,7 @@ class Data(pl.LightningDataModule):
 
 
 def saved(cls, **named):
-    """A checkpoint as Lightning writes it, with ``named`` put among the hyperparameters of ``cls``."""
+    """Write a checkpoint like Lightning's, with ``named`` among the hyperparameters of ``cls``."""
     path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "model.ckpt")
     trainer = scenario.trainer(max_steps=0)
     trainer.fit(Model(), datamodule=Data())

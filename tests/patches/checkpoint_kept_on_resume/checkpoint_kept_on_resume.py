@@ -1,6 +1,6 @@
-"""PRs 18750, 19023: a run is resumed, and ModelCheckpoint tidies up.
+"""PRs 18750, 19023: in a resumed run, ModelCheckpoint removes old files.
 
-Three runs go on from the first one: in its directory, in another one, and from a copy of its checkpoint. Case ``own``:
+Three runs continue the first one: in its directory, in another one, and from a copy of its checkpoint. Case ``own``:
 runs that are not resumed, or whose ModelCheckpoint is the program's own, with a directory for each epoch.
 """
 

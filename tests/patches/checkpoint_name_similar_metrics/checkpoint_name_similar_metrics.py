@@ -1,7 +1,7 @@
 """PR 17610: a checkpoint's file name asks for two metrics, and the name of one begins with that of the other.
 
-Cases: the file name, as ModelCheckpoint gets it (none for its own); with ``plain:`` in front, it gets
-``auto_insert_metric_name=False``, too.
+Cases: the file name, as ModelCheckpoint gets it (none for its own); with the prefix ``plain:`` also
+``auto_insert_metric_name=False``.
 """
 
 import os

@@ -19,7 +19,7 @@ PIPED: list = []
 
 
 class Guarded(MemoryFileSystem):
-    """Storage that refuses to write, as s3fs does it where the credentials do not allow it."""
+    """Storage that refuses writes like s3fs without permission."""
 
     protocol = "guarded"
     store = {}

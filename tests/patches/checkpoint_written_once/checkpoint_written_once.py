@@ -36,7 +36,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 def mount(directory):
-    """As if it were another device, with a file system that knows no rights."""
+    """Simulate a mount: another device, with a file system that has no permissions."""
     rename, chmod = os.rename, os.chmod
 
     def within(source, target):
@@ -55,7 +55,7 @@ def mount(directory):
 
 
 def peak():
-    """The most memory that this process has had so far, in MiB."""
+    """Return the peak memory of this process in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

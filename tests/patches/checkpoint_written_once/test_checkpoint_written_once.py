@@ -15,7 +15,7 @@ def test_checkpoint_is_written_without_copies(version):
     assert {**shim, "mode": ""} == {**PROGRAM.stock("by-hand", version).facts, "mode": ""}
 
 
-# An error leaves the old file and nothing else; links, rights and Fabric.
+# An error keeps the old file and leaves no other; links, permissions and Fabric.
 test_other_saves_are_unchanged = PROGRAM.unchanged(
     "fails", "link", "mode", "fabric", observed=lambda ranks: [{**rank, "staged": None} for rank in ranks]
 )

@@ -1,4 +1,4 @@
-"""Issue 21255: LightningCLI is given a checkpoint whose model has saved what its own does not take.
+"""Issue 21255: LightningCLI gets a checkpoint with hyperparameters that its model does not accept.
 
 Cases: ``other`` (a model that takes one of two), ``none`` (one that takes nothing), ``same`` (the model that was
 trained), ``wrong`` (one that takes both, of another type); in subclass mode ``subclass`` (the command line names

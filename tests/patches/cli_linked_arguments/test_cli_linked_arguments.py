@@ -11,7 +11,7 @@ def test_nested_linked_argument_is_saved():
     assert PROGRAM.shim("nested").facts == PROGRAM.stock("nested", "2.5.2").facts
 
 
-# An object that cannot be pickled is linked, or a link that was applied when the arguments were parsed.
+# The linked object cannot be pickled, or the link was applied when the arguments were parsed.
 test_checkpoint_is_unchanged = PROGRAM.unchanged("object", "parse")
 
 PROOFS = tuple(

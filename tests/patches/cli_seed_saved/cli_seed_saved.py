@@ -1,4 +1,4 @@
-"""PR 18056: with --seed_everything=true the configuration that is saved has no seed."""
+"""PR 18056: with --seed_everything=true the saved configuration has no seed."""
 
 import os
 
@@ -8,7 +8,7 @@ import yaml
 pl = scenario.pytorch()
 
 if __name__ == "__main__":
-    os.environ["PL_GLOBAL_SEED"] = "7"  # what "drawn at random" is, where it is set
+    os.environ["PL_GLOBAL_SEED"] = "7"  # the seed that `true` selects
     scenario.pytorch("cli").LightningCLI(
         scenario.pytorch("demos.boring_classes").BoringModel,
         trainer_defaults={**scenario.QUIET, "accelerator": "cpu", "max_steps": 1, "limit_val_batches": 0},

@@ -15,7 +15,7 @@ CLIPPED = {"gradient_clip_val": 0.5, "gradient_clip_algorithm": ALGORITHM}
 
 
 class Model(scenario.boring_model()):
-    """Two networks with an optimizer each, as a GAN has them."""
+    """Two networks with an optimizer each, like a GAN."""
 
     automatic_optimization = False
 

@@ -10,7 +10,7 @@ REFUSED = "Automatic gradient clipping is not supported for manual optimization"
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
 def test_model_that_also_clips_gets_the_same_result(version):
-    """By value; by norm the second time multiplies by 0.5 / (0.5 + 0.000001), as torch does it."""
+    """Clips by value. By norm, torch would multiply by 0.5 / (0.5 + 0.000001) the second time."""
     assert PROGRAM.shim("value-both", version).facts == PROGRAM.stock("value-called", version).facts
 
 

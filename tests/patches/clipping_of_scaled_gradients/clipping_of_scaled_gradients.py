@@ -10,8 +10,8 @@ import torch
 
 KIND, BY_HAND, _ = scenario.CASE.partition("-by-hand")
 plugins = scenario.pytorch("plugins.precision.amp")
-# By 65536 the first gradients overflow, and their step is to be skipped. Lightning's scaler moves on with each
-# optimizer's step, and by hand once a batch: with two optimizers its scale is one that stays.
+# With a scale of 65536 the first gradients overflow, so their step must be skipped. Lightning updates the scaler with
+# each optimizer's step, the program by hand once a batch, so the scale is constant with two optimizers.
 SCALER = torch.amp.GradScaler("cpu", init_scale=1024.0 if KIND == "two" else 65536.0, growth_interval=20)
 CLIPPED = {"gradient_clip_val": 0.01, "gradient_clip_algorithm": "value" if KIND == "value" else "norm"}
 STEPS, SCALES = [], []

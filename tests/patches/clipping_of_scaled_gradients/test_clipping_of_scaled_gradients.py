@@ -18,7 +18,7 @@ test_unscaled_gradients_are_clipped_as_on_stock = PROGRAM.unchanged(
 
 @pytest.mark.parametrize("case", ["multiplied", "divided"])
 def test_program_that_compensates_for_the_scale_trains_as_on_stock(case):
-    """Why it is opt-in: with it these would not be clipped."""
+    """The patch is opt-in because these programs would not clip with it."""
     stock, shim, opted = (
         PROGRAM.run(case, shim=on, toggle=toggle).observations[0]
         for on, toggle in ((False, ""), (True, "default"), (True, NAME))

@@ -1,4 +1,4 @@
-"""LightningCLI of 1.6.0 and 1.6.1 asks jsonargparse for a function, and is given a package."""
+"""In 1.6.0 and 1.6.1, LightningCLI imports a function from jsonargparse, but gets a package of that name."""
 
 import sys
 

@@ -34,7 +34,7 @@ def test_compiled_module_logs_the_same_values(version, case):
 
 
 def test_crashing_torch_query_is_not_used():
-    """The answer of torch 2.6 and 2.7 is a borrowed reference: on Python 3.11 each one takes None nearer to its end."""
+    """In torch 2.6 and 2.7 on Python 3.11, each call of the query decrements None's reference count."""
     shim, eager = (PROGRAM.shim(case) for case in ("unasked", "eager"))
     assert shim.ok and eager.ok, (shim, eager)
     assert shim.observations[0].pop("compiled") is True
@@ -45,7 +45,7 @@ test_uncompiled_module_logs_as_on_stock = PROGRAM.unchanged("eager", on=("2.6.6"
 
 
 def test_compiled_log_works_with_the_other_logging_patches():
-    """Patches of what self.log calls work below it, in compiled code as in other."""
+    """Patches of functions that self.log calls also work in compiled code."""
     names = "compiled-log,log-metrics-without-move,logged-metrics-device"
     for version in ("2.3.3", "2.4.0"):
         both = PROGRAM.shim("model", version, toggle=names)

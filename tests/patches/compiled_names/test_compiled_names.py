@@ -6,7 +6,7 @@ from tests.support.programs import Program
 
 PROGRAM = Program("compiled-names", "2.6.6", "pytorch-lightning")
 
-# The weights stay unchanged: a program may catch the error, and train on.
+# The weights stay unchanged, since a program may catch the error and continue to train.
 test_strict_load_still_requires_all_other_names = PROGRAM.unchanged(
     "other",
     "missing",

@@ -1,7 +1,7 @@
 """PR 17130: a LightningModule cannot be copied or pickled while its DataLoader is iterated.
 
 Cases: ``deepcopy`` and ``pickle`` of the module, ``trainer`` (pickled), ``workers`` (deepcopy, with a DataLoader that
-has them); and what could be pickled before: ``loader`` (a CombinedLoader of lists, in the middle), ``after`` (the
+has them); and objects that stock can pickle: ``loader`` (a CombinedLoader of lists, in the middle), ``after`` (the
 module, when the training is over).
 """
 

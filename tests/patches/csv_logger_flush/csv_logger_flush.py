@@ -9,7 +9,7 @@ import _scenario as scenario
 
 
 class Own:
-    """An experiment that keeps no rows, and counts by itself."""
+    """An experiment that keeps no rows, and counts steps itself."""
 
     def __init__(self):
         self.steps = []

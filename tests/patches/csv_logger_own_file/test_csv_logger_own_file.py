@@ -12,7 +12,7 @@ test_patch_is_opt_in = PROGRAM.unchanged(toggle="default")
 
 
 def sorted_rows(observations):
-    """2.1.0 and 2.1.1 write the columns in the order of a set."""
+    """Return the rows with sorted columns: 2.1.0 and 2.1.1 write them in the order of a set."""
     return [
         {version: [sorted(row.split(",")) for row in rows] for version, rows in seen.get("files", {}).items()}
         for seen in observations

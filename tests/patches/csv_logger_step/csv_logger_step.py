@@ -1,5 +1,5 @@
 """Fabric's CSVLogger without step=, which counts the rows. Cases: "", ``step`` (it is given), ``every`` (each row is
-written at once), ``mixed`` (some rows have a step), ``stand-in`` (another writer, which answers to every name)."""
+written at once), ``mixed`` (some rows have a step), ``stand-in`` (a mock writer, which has every attribute)."""
 
 import csv
 from pathlib import Path

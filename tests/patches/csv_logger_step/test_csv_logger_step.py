@@ -1,4 +1,4 @@
-"""Issue 17888 came back in 2.1.0: Fabric's CSVLogger counts from 0 again whenever it has written its file."""
+"""Issue 17888 came back in 2.1.0: Fabric's CSVLogger counts from 0 again after each write."""
 
 import pytest
 

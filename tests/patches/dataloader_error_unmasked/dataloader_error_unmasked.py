@@ -85,7 +85,7 @@ def attempt(train, val=None, model=Model):
         error = f"{type(exception).__name__}: {exception}"
     after = handlers()
     hijacked = sorted(number for number in before if before[number] != after[number])
-    for number in hijacked:  # leave them as the next attempt expects them
+    for number in hijacked:  # reset them for the next attempt
         signal.signal(number, signal.SIG_DFL)
     status, stage = trainer.state.status, trainer.state.stage
     return {
@@ -98,7 +98,7 @@ def attempt(train, val=None, model=Model):
 
 
 def again():
-    """A Trainer whose first fit fails is used for a second one."""
+    """Use a Trainer whose first fit fails for a second one."""
     trainer = scenario.trainer(accelerator="cpu", max_epochs=1, limit_train_batches=2)
     model, error = Model(), None
     try:

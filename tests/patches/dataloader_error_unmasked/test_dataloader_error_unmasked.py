@@ -16,7 +16,7 @@ SIGTERM = 15
 
 
 def assert_right(found: dict[str, Any]) -> None:
-    """Every error arrives as itself, and every Trainer has cleaned up after itself."""
+    """Check that every error is raised unchanged, and that every Trainer has cleaned up."""
     for way in (*HIDDEN_IN_STOCK, "validation"):
         assert found[way]["error"] == CAUSE, way
         assert found[way]["callbacks_told"] == ["TypeError"], way
@@ -43,7 +43,7 @@ def test_error_of_a_worker_is_raised_unchanged(distribution: str, version: str) 
     stock = PROGRAM.stock(version=version, distribution=distribution).facts
     for way in HIDDEN_IN_STOCK:
         assert stock[way]["error"] == MASKED, way
-        assert stock[way]["callbacks_told"] == ["TypeError"], way  # so much of the clean-up ran before it was cut off
+        assert stock[way]["callbacks_told"] == ["TypeError"], way  # part of the clean-up ran before it failed
         assert SIGTERM in stock[way]["hijacked_signals"], way
         assert stock[way]["stage"] == "train", way
     assert stock["validation"]["error"] == CAUSE  # only the training loader's errors are hidden
@@ -69,7 +69,7 @@ def _masked(observations: Observations) -> Any:
 
 
 def _unmasked(observations: Observations) -> Any:
-    """The same, from the way that the same error takes in stock when it is the validation loader's."""
+    """Return the same for the recommended usage: the same error in the validation loader, which stock shows."""
     return [
         [rank["validation"]] * 3
         + [rank["none"], {**rank["again"], "first": rank["validation"]["error"].partition(":")[0]}]

@@ -50,7 +50,7 @@ class Model(pl.LightningModule):
 
 
 if __name__ == "__main__":
-    torch.manual_seed(11 + scenario.rank())  # as a program without a seed, but the same in every variant
+    torch.manual_seed(11 + scenario.rank())  # different in each rank, but the same in every variant
     model = Model()
     own = {name: state.clone() for name, state in model.state_dict().items()}
     loader = DataLoader(TensorDataset(torch.ones(4, 2)), batch_size=2)

@@ -19,7 +19,7 @@ def observed(variant, case):
 
 
 def in_step(ranks):
-    """Every rank used the weights that rank zero had made, and came to the same outputs."""
+    """True if every rank used rank zero's weights, and had the same outputs."""
     first, second = ranks
     return first["used"] == second["used"] == first["own"] and first["outputs"] == second["outputs"]
 

@@ -2,7 +2,7 @@
 
 Cases: ``hand`` (within an epoch), ``accumulated`` (so, between two batches that make one step), ``normed`` (so, with
 batch norm in the backbone), ``one`` (so, in one rank), ``untrained`` (so, and in no optimizer), ``callback``
-(BackboneFinetuning); with ``-lr`` after it the backbone is never frozen, and has a learning rate of 0 at first.
+(BackboneFinetuning); with the suffix ``-lr`` the backbone is never frozen, and has a learning rate of 0 at first.
 """
 
 import _scenario as scenario

@@ -1,6 +1,6 @@
 """PR 19542: a subclass of a deprecated precision plugin recurses without end.
 
-Case: the plugin's name, and how many subclasses lie between it and the one that is made.
+Case: the plugin's name, and the number of subclasses between it and the created one.
 """
 
 import _scenario as scenario

@@ -41,7 +41,7 @@ if __name__ == "__main__":
     if scenario.CASE == "seeded":
         pl.seed_everything(7)
     else:
-        torch.manual_seed(17 + scenario.rank())  # as a program without a seed, but the same in every variant
+        torch.manual_seed(17 + scenario.rank())  # different in each rank, but the same in every variant
     model = Model()
     trainer = scenario.trainer(accelerator="cpu", devices=2, strategy="ddp", max_epochs=2)
     trainer.fit(model, loader())

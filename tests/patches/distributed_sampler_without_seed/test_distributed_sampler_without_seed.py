@@ -14,14 +14,14 @@ ALL_ITEMS = list(range(16))
 
 @cache
 def items(version, case, shim=False):
-    """Items of each rank in each epoch, in the order of its batches."""
+    """Return the items of each rank in each epoch, in the order of its batches."""
     result = PROGRAM.run(case, version, shim=shim)
     assert result.ok and len(result.observations) == 2, result
     return [rank["epochs"] for rank in result.observations]
 
 
 def shared_out(ranks):
-    """In every epoch each item is some rank's, and one rank's only."""
+    """True if each item belongs to exactly one rank in every epoch."""
     return all(sorted(sum(epoch, [])) == ALL_ITEMS for epoch in zip(*ranks))
 
 

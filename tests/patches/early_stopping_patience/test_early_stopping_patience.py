@@ -1,4 +1,4 @@
-"""A resumed EarlyStopping has the patience of the checkpoint, whatever the program gives."""
+"""A resumed EarlyStopping has the patience of the checkpoint instead of the program's."""
 
 import pytest
 

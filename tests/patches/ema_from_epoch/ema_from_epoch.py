@@ -1,7 +1,7 @@
-"""EMAWeightAveraging averages from the first step on, whatever update_starting_at_epoch says.
+"""EMAWeightAveraging ignores update_starting_at_epoch, and averages from the first step on.
 
 Cases: ``epoch`` (from epoch 2 of 4), ``subclass`` (a should_update that waits), ``never`` (from epoch 9), ``without``
-(no callback), ``step`` and ``both`` (update_starting_at_step, alone and beside), ``plain`` (no start).
+(no callback), ``step`` and ``both`` (update_starting_at_step, alone and with the epoch), ``plain`` (no start).
 """
 
 import _scenario as scenario

@@ -1,4 +1,4 @@
-"""EMAWeightAveraging averages from the first step on, whatever update_starting_at_epoch says."""
+"""EMAWeightAveraging ignores update_starting_at_epoch, and averages from the first step on."""
 
 import pytest
 

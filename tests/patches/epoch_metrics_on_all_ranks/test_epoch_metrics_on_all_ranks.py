@@ -13,7 +13,7 @@ def test_program_that_needs_no_fix_is_unchanged(case):
 
 
 def _is_right(result):
-    """Both ranks have the mean of both."""
+    """True if both ranks have the mean of both ranks."""
     right = {"metric": [(1.0).hex(), (1.0).hex()], "loss": (3.0).hex()}
     return result.ok and result.observations == [right, right]
 

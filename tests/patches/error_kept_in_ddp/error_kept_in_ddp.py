@@ -1,4 +1,4 @@
-"""PR 17948: under DDP an error that is not made of text is replaced by another one."""
+"""PR 17948: under DDP an error whose argument is not a string is replaced by another one."""
 
 import _scenario as scenario
 

@@ -1,8 +1,8 @@
-"""Issue 20052: epoch and step while a checkpoint is tested that was saved after the first of three epochs.
+"""Issue 20052: epoch and step in the test of a checkpoint that was saved after the first of three epochs.
 
-Cases: ``fitted`` (by the Trainer that trained), ``new`` (by another one), ``validate`` and ``predict`` (the same, of
-these), ``file`` (the values in the checkpoint), ``weights`` (without a ckpt_path), ``goes-on`` (the Trainer
-continues to train, and observes that).
+Cases: ``fitted`` (by the Trainer that trained), ``new`` (by another one), ``validate`` and ``predict`` (as
+``fitted``, with these methods), ``file`` (the values in the checkpoint), ``weights`` (without a ckpt_path),
+``goes-on`` (the Trainer continues to train, and observes that).
 """
 
 import csv

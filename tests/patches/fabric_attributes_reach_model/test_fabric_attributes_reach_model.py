@@ -3,7 +3,7 @@ from tests.equivalence.proof import Proof, sees
 NAME = "fabric-attributes-reach-model"
 
 PROOFS = (
-    # 2 by the new layer, times 4, and 1 added. On stock 1, of the old layer, scale and shift.
+    # The new layer gives 2, times 4, plus 1. On stock the old layer, scale and shift give 1.
     Proof(
         NAME,
         sees(lambda seen: seen["result"] == 1 and seen["shown"] == 4),

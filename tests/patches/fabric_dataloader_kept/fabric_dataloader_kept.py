@@ -1,4 +1,4 @@
-"""PR 18191: fabric.setup_dataloaders makes another loader of the same class where nothing asks for one.
+"""PR 18191: fabric.setup_dataloaders creates another loader of the same class without need.
 
 Cases: ``lost``, the class has an argument that the copy does not get; ``refused``, one that it has to get; ``plain``,
 torch's DataLoader; ``ranks``, the class of ``lost`` with two ranks, of which each gets its share.
@@ -44,5 +44,5 @@ if __name__ == "__main__":
         fabric.Fabric(accelerator="cpu", devices=2, strategy="ddp_spawn").launch(main)
     else:
         runner = fabric.Fabric(accelerator="cpu", devices=1)
-        runner.launch()  # a function that is launched is watched for the arguments of its loaders
+        runner.launch()  # in a launched function, Fabric records the arguments of loaders
         main(runner)

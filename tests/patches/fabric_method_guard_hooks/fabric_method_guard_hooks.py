@@ -35,7 +35,7 @@ def attempt(function, **options):
 
 
 if __name__ == "__main__":
-    # In mixed precision, where a method that is called past the wrapper would miss autocast as well.
+    # In mixed precision, where a method that bypasses the wrapper would miss autocast, too.
     fabric = Fabric(accelerator="cpu", devices=1, strategy="ddp", precision="bf16-mixed")
     fabric.launch()
     net = Net()

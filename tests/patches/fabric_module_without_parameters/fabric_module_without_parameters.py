@@ -1,7 +1,7 @@
 """PR 17441: ``fabric.setup`` of modules without parameters.
 
-Cases: ``setup``, ``setup_module``, each with ``_stay`` (move_to_device=False); ``asked`` (a module that has parameters,
-and counts who asks for them).
+Cases: ``setup``, ``setup_module``, each with ``_stay`` (move_to_device=False); ``asked`` (a module with parameters,
+which counts calls of ``parameters``).
 """
 
 import _scenario as scenario

@@ -1,4 +1,4 @@
-"""PR 19705: methods that are replaced on what ``fabric.setup`` returned.
+"""PR 19705: methods that are replaced on the module that ``fabric.setup`` returned.
 
 Cases: ``forward``, ``state_dict`` (which model and wrapper have), ``added`` (an attribute that neither has), ``device``
 (an attribute of the model, and of the wrapper a property).

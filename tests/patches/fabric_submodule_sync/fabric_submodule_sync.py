@@ -251,7 +251,7 @@ def root_and_child_by_turns(usage):
 
 @part("training")
 def set_up_twice(usage):
-    """The student alone and in the container: never reduced while the one that is called is under no_backward_sync."""
+    """The student is set up alone and in the container: no reduction while the called one is under no_backward_sync."""
     models = pair()
     student = models["student"]
     container = fabric.setup_module(models) if usage == "container" else None
@@ -372,7 +372,7 @@ def static_graph(usage):
 
 @part("options")
 def static_graph_after_an_unused_forward(usage):
-    """A look at the output shape, under gradients, before training through a child."""
+    """A forward with gradients for the output shape, before training through a child."""
     other = with_options(static_graph=True)
     torch.manual_seed(1)
     models = Pair()
@@ -399,7 +399,7 @@ def no_buffer_broadcast(usage):
     return {**gradients(student), "local": [b.clone() for b in student.buffers()]}
 
 
-# -------------------------------------------------------------------- adversaries in one container
+# -------------------------------------------------------------------- a GAN in one container
 
 
 @part("gan")
@@ -428,7 +428,7 @@ def gan(usage):
     return found
 
 
-# -------------------------------------------------------------------- the user's model stays what it was
+# -------------------------------------------------------------------- the user's model is unchanged
 
 
 @part("user_model")
@@ -446,7 +446,7 @@ def copies_and_files():
     twin = copy.deepcopy(models)
     for other in (loaded, twin):
         other.zero_grad()
-        mean_square(other["student"](data())).backward()  # copies are the user's own: never reduced
+        mean_square(other["student"](data())).backward()  # copies belong to the user: never reduced
     return {
         "unchanged": before == after,
         "size": size,
@@ -543,7 +543,7 @@ def legitimate():
     both = fabric.setup_module(Both())
     optimizer = torch.optim.SGD(heads.parameters(), lr=0.1)
     first, second = both(data())
-    fabric.backward(mean_square(first))  # half of what DDP waits for, and then the rest
+    fabric.backward(mean_square(first))  # half of the gradients that DDP waits for, and then the rest
     fabric.backward(mean_square(second))
     optimizer.step()
     with fabric.no_backward_sync(wrapped):
@@ -556,7 +556,7 @@ def legitimate():
     }
 
 
-# -------------------------------------------------------------------- past DDP on purpose
+# -------------------------------------------------------------------- DDP bypassed on purpose
 
 
 @part("healthy")
@@ -579,7 +579,7 @@ def kept_root():
 
 @part("healthy")
 def diagnostics_on_rank_zero():
-    """Trained through DDP; rank zero alone draws a saliency map through ``.module``."""
+    """Training through DDP, while only rank zero computes a saliency map through ``.module``."""
     torch.manual_seed(1)
     model = Student()
     model, optimizer = fabric.setup(model, torch.optim.SGD(model.parameters(), lr=0.1))
@@ -599,7 +599,7 @@ def diagnostics_on_rank_zero():
 
 @part("healthy")
 def two_backwards_of_one_forward():
-    """DDP reduces the first one only; no part is called."""
+    """DDP reduces only the first one; no submodule is called."""
     torch.manual_seed(1)
     wrapped = fabric.setup_module(Student())
     loss = mean_square(wrapped(data()))
@@ -610,7 +610,7 @@ def two_backwards_of_one_forward():
 
 @part("healthy")
 def uneven_local_sgd():
-    """Each rank its own number of batches, through ``.module``; weights are averaged by hand."""
+    """Each rank has another number of batches, through ``.module``; weights are averaged by hand."""
     torch.manual_seed(1)
     model = Student()
     model, optimizer = fabric.setup(model, torch.optim.SGD(model.parameters(), lr=0.1))
@@ -657,7 +657,7 @@ def what_the_wrapper_can():
 
 @part("healthy")
 def part_that_is_only_looked_at():
-    """Its weights are logged by rank zero, through the wrapper; training goes past DDP, each rank by itself."""
+    """Rank zero logs its weights through the wrapper; each rank trains alone, without DDP."""
     torch.manual_seed(1)
     model = Student()
     wrapped = fabric.setup_module(model)
@@ -727,14 +727,14 @@ def one_rank_comes_late():
 
 @part("misuse")
 def methods_under_autocast():
-    """Lightning's own refusal stays: a bare method would run without autocast."""
+    """Lightning still refuses the call, since the method would run without autocast."""
     mixed = Fabric(accelerator=ACCELERATOR, devices=2, strategy="ddp", precision="bf16-mixed")
     mixed.launch()
     wrapped = mixed.setup_module(Pair())
     return wrapped.loss(data()).dtype
 
 
-# -------------------------------------------------------------------- other places
+# -------------------------------------------------------------------- other devices and torch versions
 
 
 @part("cuda")

@@ -1,6 +1,6 @@
 """PR 21224: the LearningRateFinder callback before BackboneFinetuning.
 
-Cases: ``finder``, ``resume`` (no finder; a training that is resumed restores the parameter groups).
+Cases: ``finder``, ``resume`` (no finder; a resumed training restores the parameter groups).
 """
 
 import os

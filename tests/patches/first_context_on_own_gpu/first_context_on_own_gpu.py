@@ -12,7 +12,7 @@ LightningEnvironment = scenario.fabric("plugins.environments").LightningEnvironm
 
 
 class Observing(LightningEnvironment):
-    """Lightning asks the cluster environment for the address right before it makes the group."""
+    """An environment that records the device: Lightning reads its address right before it creates the group."""
 
     at_last_look = None
 
@@ -43,5 +43,5 @@ def with_fabric():
 if __name__ == "__main__":
     own = with_fabric() if scenario.CASE == "fabric" else with_trainer()
     scenario.observe(own=own.index, current=Observing.at_last_look)
-    if torch.distributed.is_initialized():  # Lightning leaves it to the interpreter's end, where gloo may abort
+    if torch.distributed.is_initialized():  # Lightning does not destroy it, and gloo may abort at the interpreter's end
         torch.distributed.destroy_process_group()

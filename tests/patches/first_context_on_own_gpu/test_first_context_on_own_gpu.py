@@ -5,7 +5,7 @@ from tests.support.variants import Result
 
 
 def _devices(*current: int) -> Callable[[Result], bool]:
-    """The ranks had these as their current devices; their own are 0 and 1."""
+    """Return a check of the ranks' current devices; 0 and 1 are right."""
     return lambda result: [(rank["current"], rank["own"]) for rank in result.observations] == [*zip(current, (0, 1))]
 
 

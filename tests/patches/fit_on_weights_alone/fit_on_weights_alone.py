@@ -1,7 +1,7 @@
 """Issue 20230: fit with a checkpoint that was saved with save_weights_only=True.
 
 Cases: "", ``steps`` (max_steps, with a scheduler), ``whole`` (a checkpoint with the optimizer's state), ``part`` (one
-that lacks the schedulers' alone); ``by-hand``: the weights are loaded by hand, and the loops get their state.
+that lacks only the schedulers' state); ``by-hand``: the weights are loaded by hand, and the loops get their state.
 """
 
 import os

@@ -2,7 +2,7 @@
 
 Cases: ``plain``; ``own`` (the model overrides ``__setattr__``), ``wrapped`` (torch's function is wrapped),
 ``descriptor`` (the class has a property of that name), ``profiler``, ``debug``, ``raises``, ``hooks`` (a hook is
-replaced, and callbacks come and go, between two steps), ``idle`` (parts of the profiler that does nothing are), ``ddp``
+replaced, and callbacks come and go, between two steps), ``idle`` (parts of the idle profiler are replaced), ``ddp``
 (two ranks).
 """
 

@@ -1,4 +1,4 @@
-"""Issue 19596: a part that is made in the __init__ of another module has the other module's hyperparameters.
+"""Issue 19596: a part that another module creates in its __init__ has that module's hyperparameters.
 
 Cases: ``inside`` (the whole makes the part), ``outside`` (the part is made before), ``derived`` (a part
 whose class passes its base class another value), ``alone`` (no whole).

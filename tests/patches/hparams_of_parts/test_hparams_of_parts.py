@@ -1,4 +1,4 @@
-"""Issue 19596: a part that is made in the __init__ of another module has the other module's hyperparameters."""
+"""Issue 19596: a part that another module creates in its __init__ has that module's hyperparameters."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""PR 19804: a hyperparameter that YAML cannot hold, and says so by a ValueError.
+"""PR 19804: a hyperparameter for which YAML raises a ValueError.
 
 Cases: ``dtype`` (torch.float32), ``metric`` (a torchmetrics metric), ``both`` (a dtype, and an object that YAML refuses
 with a TypeError), ``TypeError`` (that object alone), ``plain`` (values that YAML can hold).
@@ -15,7 +15,7 @@ pl = scenario.pytorch()
 
 
 class Refusing:
-    """No YAML, and no copy either, but of a kind that Lightning makes by itself."""
+    """An object that can be neither dumped nor copied, except by Lightning."""
 
     def __deepcopy__(self, memo):
         return self

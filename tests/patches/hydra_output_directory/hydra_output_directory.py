@@ -1,7 +1,7 @@
-"""PR 18145: under Hydra, the second rank of DDP has another output directory, and overwrites what Hydra has saved.
+"""PR 18145: under Hydra, the second rank of DDP has another output directory, and overwrites Hydra's files.
 
 Cases: "" (Hydra does not change the directory) and ``chdir`` (it does), both with a Trainer; ``fabric`` (as ""),
-``drawn`` (as ``chdir``, and each look at hydra.run.dir gives another name).
+``drawn`` (as ``chdir``, and each read of hydra.run.dir gives another name).
 """
 
 import os
@@ -43,7 +43,7 @@ def train():
 
 
 def relative(path):
-    """From where the program was started; the name that was drawn is left out."""
+    """Return the path relative to the start directory, without the random name."""
     parts = Path(path).relative_to(START).parts
     return "/".join("drawn" if len(part) == 32 else part for part in parts)
 

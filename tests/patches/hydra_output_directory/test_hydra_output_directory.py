@@ -25,7 +25,7 @@ def test_ranks_that_change_directory_keep_their_directory(case):
 
 
 def saved_by_rank_one(result):
-    """Its output directory is the one in which the program was started, or the saved configuration is its own."""
+    """True if rank one has written Hydra's files, or its output directory is the start directory."""
     ranks = result.observations
     return len(ranks) == 2 and (ranks[1]["output"] == "" or ranks[0]["job"] == "train_ddp_process_1")
 

@@ -1,7 +1,7 @@
-"""Importing Lightning imports torch._dynamo, in processes that neither train nor compile, too.
+"""Importing Lightning imports torch._dynamo, even in processes that neither train nor compile.
 
-Cases: "" imports Lightning, predicts, trains and compiles; ``by-hand`` keeps torch._dynamo from being imported by what
-is put into sys.modules while Lightning is imported.
+Cases: "" imports Lightning, predicts, trains and compiles; ``by-hand`` prevents the import of torch._dynamo by
+stand-ins in sys.modules while Lightning is imported.
 """
 
 import sys

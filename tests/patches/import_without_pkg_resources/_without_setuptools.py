@@ -1,4 +1,4 @@
-"""An environment as Python 3.12 and later make them: everything that this one has, and no setuptools."""
+"""An environment without setuptools, as Python 3.12 and later create it, and otherwise with this one's packages."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def make(directory: Path) -> str:
 
 
 def go_there() -> None:
-    """Run the program that calls this in such an environment, and end with its exit status; nothing if it does already.
+    """Restart the calling program in such an environment, and exit with its status. Returns there.
 
-    Nothing but the interpreter changes: arguments, variables and working directory stay.
+    Only the interpreter changes; arguments, variables and working directory stay.
     """
     if find_spec("setuptools") is None:
         return

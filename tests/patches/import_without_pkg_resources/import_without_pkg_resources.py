@@ -1,6 +1,6 @@
 """Pull request 20081: Lightning needs ``pkg_resources`` to be imported, which newer setuptools do not have.
 
-The program goes over into an environment without setuptools before it does anything else.
+The program first restarts in an environment without setuptools.
 """
 
 import importlib

@@ -53,7 +53,7 @@ print(Fabric.__module__, "pkg_resources" in sys.modules, sys.executable)
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
-    """Python of an environment without setuptools, in which this package is known."""
+    """The Python of an environment without setuptools, which can import this package."""
     directory = tmp_path_factory.mktemp("bare")
     python = _without_setuptools.make(directory / "environment")
     (site,) = directory.glob("environment/lib/*/site-packages")
@@ -107,7 +107,7 @@ def test_fabric_alone_is_patched_by_autostart(bare, variables):
         subprocess.run([python, "-m", "lightning_patches", "autostart", "disable"], env=variables, check=True)
 
 
-# ---------------------------------------------------------------- where there is one
+# ---------------------------------------------------------------- with setuptools
 
 THERE = """
 import json, sys
@@ -127,7 +127,7 @@ def test_installed_pkg_resources_is_used(variables):
 
 
 def test_broken_pkg_resources_counts_as_missing(bare, variables):
-    """setuptools of before Python 3.12, in a Python that has no pkgutil.ImpImporter any more."""
+    """A setuptools from before Python 3.12, in a Python without pkgutil.ImpImporter."""
     python, directory = bare
     (directory / "old").mkdir()
     (directory / "old" / "pkg_resources.py").write_text("import pkgutil\npkgutil.ImpImporterOfLongAgo\n")
@@ -165,7 +165,7 @@ def test_deprecation_warning_is_the_same_as_on_stock():
 
 
 def test_package_is_from_this_checkout(bare, variables):
-    """The environments above see nothing but what the variables name."""
+    """The environments above see only the packages in their variables."""
     asked = (
         "import lightning_patches, importlib.util as u; print(lightning_patches.__file__, u.find_spec('setuptools'))"
     )

@@ -18,7 +18,7 @@ ITEMS = 12
 
 
 class Numbers(Dataset):
-    """Items that are not tensors, as read from a file: workers may hold them whatever the default device is."""
+    """Items that are not tensors, as read from a file, so workers can create them on any default device."""
 
     def __len__(self):
         return ITEMS
@@ -28,7 +28,7 @@ class Numbers(Dataset):
 
 
 class Arrays(Numbers):
-    """Items that become tensors without a word about the device, so that stock workers can hand them over."""
+    """Items that become tensors without a device argument, so that stock workers can pass them on."""
 
     def __getitem__(self, index):
         return torch.from_numpy(np.array([index]))
@@ -45,7 +45,7 @@ class Unpicklable(Numbers):
 
 
 class OwnSampler(Sampler):
-    """A user's sampler as the tutorials write it."""
+    """A user's sampler as in tutorials."""
 
     def __init__(self):
         self.epoch = 0
@@ -61,7 +61,7 @@ class OwnSampler(Sampler):
 
 
 class MixingSampler(OwnSampler):
-    """Holds a tensor and creates others, without a generator: works in the block if all of them are on one device."""
+    """A sampler with a tensor that creates others without a generator. It works if all are on one device."""
 
     def __init__(self):
         super().__init__()
@@ -74,7 +74,7 @@ class MixingSampler(OwnSampler):
 
 
 def flat(batch):
-    """All numbers of a batch, whatever holds them."""
+    """Return all numbers of a batch of any structure."""
     return batch.reshape(-1) if isinstance(batch, torch.Tensor) else torch.cat([flat(part) for part in batch])
 
 
@@ -218,7 +218,7 @@ def initialized():
 
 
 class OnMeta(scenario.pytorch("strategies").SingleDeviceStrategy):
-    """Like the strategies that put parameters where they belong later on."""
+    """Like strategies that move parameters to their device later."""
 
     @contextlib.contextmanager
     def tensor_init_context(self, empty_init=None):

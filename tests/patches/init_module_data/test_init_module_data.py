@@ -28,7 +28,7 @@ def observed(case: str, distribution: str, version: str, shim: bool) -> list[dic
 
 
 def assert_reported(found: dict[str, dict[str, Any]]) -> None:
-    """Every kind of data dies inside of the block in stock, by the reported error or by the one that hides it."""
+    """Check that on stock every kind of data fails in the block, with the reported error or the one that hides it."""
     for data, attempt in found.items():
         if data not in WORKS_IN_STOCK:
             assert attempt["error"] in (REPORTED, MASKED), data
@@ -45,13 +45,13 @@ def test_data_made_in_the_block_works_with_ddp(distribution: str, version: str) 
         for data, outside in stock[rank]["outside"].items():
             assert outside["error"] is None, data
             assert sum(map(len, outside["drawn"].values())) == 12, data
-            # drawn indices by stage, device that is left as the default, and the random numbers that come next
+            # drawn indices by stage, the default device afterwards, and the next random numbers
             assert shim[rank]["inside"][data] == outside, data
             assert shim[rank]["outside"][data] == outside, data
     for stage in ("validate", "predict"):
         ranks = [found["inside"]["evaluate"]["drawn"][stage] for found in shim]
         assert sorted(ranks[0] + ranks[1]) == list(range(12)), stage
-    # the sampler of one's own is one that Lightning shuffles, which warn-sampler-shuffled says
+    # Lightning shuffles the user's sampler, so warn-sampler-shuffled warns
     shuffled, inside = shim[0]["warnings"]
     assert shuffled.startswith("The samples that OwnSampler chooses are shuffled")
     assert "`init_module()`" in inside
@@ -84,9 +84,9 @@ def test_working_programs_are_unchanged() -> None:
     for data in WORKS_IN_STOCK:
         assert stock["inside"][data]["error"] is None, data
         assert shim["inside"][data]["error"] is None, data
-    # A generator on the accelerator draws there, inside of the block, as it does in stock.
+    # In the block a generator draws on the accelerator, as on stock.
     assert shim["inside"]["cuda_generator"]["drawn"] == stock["inside"]["cuda_generator"]["drawn"]
-    # A user's own sampler finds the block's device at every step, also while the workers are started.
+    # A user's sampler sees the block's device at every step, also while workers start.
     epochs = shim["inside"]["workers_mixing"]["drawn"]["fit"]
     assert sorted(epochs[:12]) == sorted(epochs[12:]) == list(range(12))
 
@@ -105,7 +105,7 @@ def test_models_in_the_block_are_unchanged() -> None:
     assert stock["half"]["weight"] == ["cuda:0", "torch.float16"]
     assert (stock["cuda"]["initialized"], stock["empty"]["initialized"]) == (True, False)
     for block, found in stock.items():
-        if block in ("cpu", "meta"):  # no bug, and nothing is added
+        if block in ("cpu", "meta"):  # no bug, and no change
             assert shim[block] == found
             continue
         assert found["generator"] == REPORTED, block

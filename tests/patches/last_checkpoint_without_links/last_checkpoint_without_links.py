@@ -10,7 +10,7 @@ import _scenario as scenario
 import fsspec.implementations.local
 import torch
 
-# As in the fsspec of its time, without which 2.1.0 to 2.1.2 make no links at all.
+# 2.1.0 to 2.1.2 create links only with an older fsspec, which has this attribute.
 fsspec.implementations.local.LocalFileSystem.protocol = "file"
 OUT = os.environ.get("SCENARIO_OUT", ".")
 

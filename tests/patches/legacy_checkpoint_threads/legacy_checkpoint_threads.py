@@ -1,7 +1,7 @@
-"""PR 17678: two threads that load checkpoints at the same time take away from each other what old ones need.
+"""PR 17678: two threads load checkpoints at the same time, and one removes the modules that the other needs.
 
-Cases: ``model`` (``load_from_checkpoint``), ``context`` (``pl_legacy_patch`` by itself), and programs that fit no
-release's expectations of threads: ``one after the other``, ``error`` (the first load fails), ``fork`` (a process is
+Cases: ``model`` (``load_from_checkpoint``), ``context`` (``pl_legacy_patch`` by itself), and programs that
+must stay unchanged: ``one after the other``, ``error`` (the first load fails), ``fork`` (a process is
 forked while a checkpoint is being loaded, and loads one too), ``nested``.
 """
 
@@ -32,7 +32,7 @@ def save(name):
 
 
 def slowly(storage, location):
-    """A load that takes its time: until the other is done, or for a second."""
+    """A load that waits until the other is done, or for a second."""
     inside.set()
     other_is_done.wait(1)
     return storage
@@ -68,7 +68,7 @@ def at_the_same_time(first, second):
 
 
 def in_a_fork(path):
-    """The child is forked while a thread of its parent is loading."""
+    """Fork a child while a thread of its parent is loading."""
     context = multiprocessing.get_context("fork")
     results = context.Queue()
     found = {}

@@ -1,4 +1,4 @@
-"""PR 17308: where a model is after load_from_checkpoint.
+"""PR 17308: the device of a model after load_from_checkpoint.
 
 Cases: "" (map_location="cuda:0"), ``function`` (a function that maps to it), ``cpu`` (map_location="cpu"), ``none`` (no
 map_location; the checkpoint was saved on the GPU), ``data`` (a LightningDataModule). Needs a CUDA device, simulated or

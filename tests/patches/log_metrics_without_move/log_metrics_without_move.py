@@ -1,4 +1,4 @@
-"""Issue 20388: what ``self.log`` moves when everything is where it should be. Counts calls of ``Tensor.to``.
+"""Issue 20388: the values that ``self.log`` moves although all are on the right device. Counts calls of ``Tensor.to``.
 
 Cases: ``cpu``, ``gpu`` (needs a CUDA device, simulated or real).
 """

@@ -12,7 +12,7 @@ PROGRAM = Program(
 
 
 def observed(variant, case="cpu"):
-    """Moves in each step but the first of an epoch, and the metrics of each fit."""
+    """Return the moves in each step, except the first of an epoch, and the metrics of each fit."""
     result = run("log_metrics_without_move", variant, case, simulated_cuda=case == "gpu")
     assert result.ok, result
     fits = result.observations[0].values()
@@ -42,12 +42,12 @@ test_metrics_of_an_earlier_run_are_still_moved = pytest.mark.distributed(PROGRAM
 
 
 def _moves(observations: Observations) -> Any:
-    """The metrics of each fit, and whether anything was moved for them."""
+    """Return the metrics of each fit, and True if anything was moved for them."""
     return [{fit: [max(seen["moves"]) > 0, seen["metrics"]] for fit, seen in rank.items()} for rank in observations]
 
 
 def _without_moves(observations: Observations) -> Any:
-    """The same metrics, and nothing moved."""
+    """Return the same metrics, and False."""
     return [{fit: [False, seen["metrics"]] for fit, seen in rank.items()} for rank in observations]
 
 

@@ -14,7 +14,7 @@ PROOFS = tuple(
     for case, since in (("default", ""), ("precision", "2.1.0"))
 )
 
-# With the warnings of stock, and the module asked for its device as often.
+# With the same warnings and the same number of reads of the module's device.
 test_numbers_without_a_trainer_or_half_precision_are_logged_as_on_stock = PROGRAM.unchanged(
     "fabric", "alone", "float32", on=("2.0.0", "2.0.9", "2.1.2")
 )

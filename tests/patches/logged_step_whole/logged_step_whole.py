@@ -1,4 +1,4 @@
-"""Issue 20692: the step that was logged as "step" comes to the loggers as a float."""
+"""Issue 20692: loggers get a step that was logged as "step" as a float."""
 
 import os
 

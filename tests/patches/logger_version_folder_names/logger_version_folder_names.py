@@ -1,4 +1,4 @@
-"""PR 18897: a folder such as version_best ends the loggers in a ValueError."""
+"""PR 18897: loggers raise a ValueError because of a folder such as version_best."""
 
 import importlib.machinery
 import os

@@ -3,7 +3,7 @@
 Cases: ``callback``, ``tuner``, ``no_update`` (``update_attr=False``), ``step_lr`` and ``lambda_lr`` (with a scheduler
 stepped at each step), ``hparams`` (the rate is a hyperparameter called ``rate``), ``ddp`` (two ranks on gloo),
 ``groups`` (as ``callback``; observes warnings), ``groups_tuner`` (the same with the tuner), ``none`` (an optimizer that
-takes None for a rate, and goes without).
+accepts None as its rate).
 """
 
 import contextlib
@@ -68,7 +68,7 @@ class Model(pl.LightningModule):
 if __name__ == "__main__":
     pl.seed_everything(7)
     model = Model()
-    # In linear mode all releases suggest the same; how an exponential search is judged changed in 2.5.3.
+    # In linear mode all releases suggest the same rate; 2.5.3 changed the suggestion of the exponential mode.
     options = {"mode": "linear", "max_lr": 0.1, "update_attr": scenario.CASE != "no_update"}
     if scenario.CASE == "hparams":
         options["attr_name"] = "rate"

@@ -44,7 +44,7 @@ def test_parameter_groups_with_different_rates_are_named():
     assert shim == official
 
 
-# Tuner.lr_find, as the warning recommends: the fit makes its optimizers anew, and each group has its rate.
+# Tuner.lr_find, as the warning recommends: the fit creates new optimizers, and each group has its rate.
 test_message_is_absent_if_the_search_precedes_the_fit = PROGRAM.unchanged(
     "groups_tuner",
     check=sees(lambda seen: seen["warnings"] == [] and seen["rates"][0] == [seen["attribute"], *OLD_RATES[0][1:]]),

@@ -1,4 +1,4 @@
-"""PR 18129: the learning rate finder ends in an error where training_step skips a batch."""
+"""PR 18129: the learning rate finder raises an error if training_step skips a batch."""
 
 import math
 

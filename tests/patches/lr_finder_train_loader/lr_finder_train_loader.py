@@ -1,4 +1,4 @@
-"""PR 21056: the LearningRateFinder callback takes batches, and the validation, from the epoch that follows.
+"""PR 21056: the LearningRateFinder callback uses up batches of the next epoch, which misses them and its validation.
 
 Cases: ``callback``, ``milestones`` (the subclass of Lightning's documentation, which searches again at later epochs),
 ``shuffle`` (a shuffled training set), ``workers`` (loaded in a worker process), ``ddp`` (two ranks on gloo).

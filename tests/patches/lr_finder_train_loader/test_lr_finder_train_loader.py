@@ -9,7 +9,7 @@ TOGETHER = "lr-finder-restarting-flag,lr-finder-val-loader,lr-finder-train-loade
 
 
 def _whole(seen):
-    """Every epoch has all batches, and ends with a whole validation."""
+    """True if every epoch has all batches, and ends with a complete validation."""
     epochs = "0", "1", "2", "3"
     return seen["batches"] == dict.fromkeys(epochs, 16) and seen["validated"] == dict.fromkeys(epochs, 4)
 

@@ -1,4 +1,4 @@
-"""PR 18280: what self.optimizers() shows after a checkpoint was loaded.
+"""PR 18280: the state of self.optimizers() after a checkpoint was loaded.
 
 Cases: ``resume``, ``fresh`` (nothing was loaded), ``several`` (two optimizers).
 """

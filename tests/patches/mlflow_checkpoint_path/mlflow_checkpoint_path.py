@@ -1,6 +1,6 @@
-"""Issues 20932, 20664 and 20822: MLFlowLogger gives checkpoints to MLflow, whose stand-in here takes text, as MLflow 3.
+"""Issues 20932, 20664 and 20822: MLFlowLogger passes checkpoints to MLflow. Its stand-in takes strings, like MLflow 3.
 
-Cases: ``end`` (log_model=True: when all is done), ``all`` (log_model="all": with each checkpoint), ``prefix`` (with
+Cases: ``end`` (log_model=True: at the end), ``all`` (log_model="all": with each checkpoint), ``prefix`` (with
 checkpoint_path_prefix).
 """
 

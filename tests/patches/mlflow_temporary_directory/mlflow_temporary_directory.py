@@ -7,14 +7,14 @@ import _scenario as scenario
 
 
 def log_artifact(client, run_id, local_path, artifact_path):
-    """As MLflow 2, which takes the Path that Lightning 2.5.1 hands over. Its folder has had two names."""
+    """Like MLflow 2, which accepts the Path from Lightning 2.5.1. Its folder has two possible names."""
     mlflow.GIVEN.append([os.path.basename(local_path), os.path.basename(artifact_path)])
 
 
 if __name__ == "__main__":
     mlflow.MlflowClient.log_artifact = log_artifact
     logger = scenario.pytorch("loggers").MLFlowLogger(log_model=True, save_dir=mlflow.SITE)
-    assert logger.experiment  # starts the run, which 2.0.0 does for its first value only
+    assert logger.experiment  # 2.0.0 starts the run only for its first value
     checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=mlflow.SITE, filename="kept")
     trainer = scenario.trainer(
         accelerator="cpu",

@@ -1,7 +1,7 @@
-"""PR 21353: mpi4py is installed, and the MPI library that it needs is not.
+"""PR 21353: mpi4py is installed without the MPI library that it needs.
 
-Cases: ``trainer``, ``fabric``, and what ``MPIEnvironment.detect`` says where there is an MPI that has started ``1`` or
-``2`` processes, or where mpi4py fails in ``another way``.
+Cases: ``trainer``, ``fabric``, and the result of ``MPIEnvironment.detect`` if MPI has started ``1`` or
+``2`` processes, or if mpi4py fails in ``another way``.
 """
 
 import os
@@ -14,7 +14,7 @@ MISSING = "raise ImportError('libmpi.so.40: cannot open shared object file: No s
 
 
 def install(content):
-    """An mpi4py with its metadata, as pip leaves it."""
+    """Write an mpi4py with metadata, as pip installs it."""
     site = os.path.join(os.environ.get("SCENARIO_OUT", "."), "site")
     files = {
         "mpi4py-4.0.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: mpi4py\nVersion: 4.0.0\n",

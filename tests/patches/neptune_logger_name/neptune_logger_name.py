@@ -1,4 +1,4 @@
-"""PR 21572: a package imports NeptuneLogger at its top. Cases: ``use``, ``other`` (a name that never was),
+"""PR 21572: a package imports NeptuneLogger at its top. Cases: ``use``, ``other`` (a name that never existed),
 ``module``: it is imported from its own module.
 """
 

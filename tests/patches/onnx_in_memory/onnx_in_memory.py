@@ -1,7 +1,7 @@
-"""PR 20172: to_onnx into a buffer leaves it empty, and writes a file that has the buffer's name.
+"""PR 20172: to_onnx leaves a buffer empty, and writes a file named after it.
 
-Cases: ``buffer``; ``example``, a buffer, and the model has its own input; ``nothing``, it has none; ``path``. torch's
-export, which needs another package, is a stand-in.
+Cases: ``buffer``; ``example``, a buffer, and the model has an example input; ``nothing``, it has none; ``path``.
+A stand-in replaces torch's export, which needs another package.
 """
 
 import io

@@ -1,6 +1,6 @@
-"""PR 18268: an optimizer whose step runs under torch.no_grad(), and calls the closure there.
+"""PR 18268: an optimizer that calls the closure under torch.no_grad().
 
-Case ``own``: the model's backward is its own, and needs no gradients.
+Case ``own``: the model overrides backward, which needs no gradients.
 """
 
 import _scenario as scenario

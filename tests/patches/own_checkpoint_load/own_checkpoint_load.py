@@ -1,4 +1,4 @@
-"""A model whose hyperparameters hold an object of the user's, and the checkpoints of the run itself (torch 2.6).
+"""A model whose hyperparameters contain an object of a user class, and the run's checkpoints (torch 2.6).
 
 Cases: ``best`` (``test(ckpt_path="best")``), ``last`` (a second Trainer resumes), ``load`` (``load_from_checkpoint``),
 ``ddp`` (``best``, on two CPU ranks), ``large`` (of 1 MB), ``exchanged`` (another file was put there, which

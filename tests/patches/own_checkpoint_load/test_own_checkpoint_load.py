@@ -113,7 +113,7 @@ print(own._borrowed().hex())
 
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="needs files in memory")
 def test_environment_contains_the_path_of_the_secret_only(monkeypatch):
-    """A program that prints or logs it gives nothing away that proves anything."""
+    """A program that logs its environment does not reveal the secret."""
     monkeypatch.delenv(own_checkpoint_load._LENT, raising=False)
     assert own_checkpoint_load._borrowed() == b""
     secret = own_checkpoint_load._lent()
@@ -139,7 +139,7 @@ def test_environment_contains_the_path_of_the_secret_only(monkeypatch):
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be another user")
 def test_secret_of_another_user_is_not_used(monkeypatch):
-    """As with ``sudo -E``: who made it knows it."""
+    """As with ``sudo -E``: the user who created the secret knows it."""
     program = f"""
 import os
 os.setuid(65534)

@@ -1,4 +1,4 @@
-"""A DataLoader that was made with torch's own BatchSampler.
+"""A DataLoader with torch's BatchSampler.
 
 Cases: ``given`` (to fit, two CPU ranks), ``hook`` (train_dataloader makes it, two ranks), ``weighted`` (the batch
 sampler draws from a WeightedRandomSampler, two ranks), ``distributed`` (from a DistributedSampler of the user's, two
@@ -62,7 +62,7 @@ def iterate():
     fabric = scenario.fabric().Fabric(accelerator="cpu", devices=devices, strategy="ddp" if devices > 1 else "auto")
     fabric.launch()
     seen = [[int(item) for item in batch.flatten()] for batch in fabric.setup_dataloaders(loader())]
-    fabric.barrier()  # a rank that ends while others still connect takes the store with it
+    fabric.barrier()  # a rank that ends while others still connect would close the store
     return seen
 
 

@@ -46,14 +46,14 @@ def test_working_loaders_are_unchanged(stock: Variant, case: str) -> None:
 
 @pytest.mark.parametrize("stock", [OLDEST, NEWEST], ids=str)
 def test_custom_distributed_sampler_is_kept(stock: Variant) -> None:
-    """Each rank is given the other's items, as Lightning's own sampler would not."""
+    """Each rank gets the other's items, unlike with Lightning's sampler."""
     for rank, seen in enumerate(observed(stock, "distributed", shim=True)):
         epoch = [list(range(start, start + 8, 2)) for start in (1 - rank, 9 - rank)]
         assert seen["seen"] == epoch + epoch, seen
 
 
 def test_sampler_without_length_trains_as_on_stock() -> None:
-    """It cannot be shared out. As in the stock release, the ranks share the dataset instead."""
+    """Such a sampler cannot be split among the ranks. As on stock, they split the dataset instead."""
     assert {len(batch) for rank in observed(NEWEST, "unsized", shim=True) for batch in rank["seen"]} == {4}
 
 

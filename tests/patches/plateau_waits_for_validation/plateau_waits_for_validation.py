@@ -16,7 +16,7 @@ EVERY = 2
 
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
-    """The metric is such that the scheduler, with no patience, lowers the learning rate whenever it is called."""
+    """Its metric lets the scheduler lower the learning rate at every call."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""PR 19678: trainer.predict refuses a batch sampler with another constructor than torch's.
+"""PR 19678: trainer.predict refuses a batch sampler whose constructor differs from torch's.
 
 Cases: ``own``, a custom class; ``sub``, a subclass of torch's without its attributes; ``like``, one with torch's
 constructor; ``torch``, torch's; ``ranks``, a custom class with two ranks.
@@ -12,7 +12,7 @@ boring = scenario.pytorch("demos.boring_classes")
 
 
 class Own:
-    """Items that belong together."""
+    """A batch sampler that yields pairs."""
 
     def __init__(self, *args, **kwargs):
         self.groups = [[0, 3, 6], [1, 4]]
@@ -29,7 +29,7 @@ class Derived(Own, BatchSampler):
 
 
 class Like(BatchSampler):
-    """Torch's, the last batch first."""
+    """A subclass of torch's that yields the last batch first."""
 
     def __iter__(self):
         return iter(list(super().__iter__())[::-1])
@@ -41,7 +41,7 @@ class Model(boring.BoringModel):
 
 
 class Writer(scenario.pytorch("callbacks").BasePredictionWriter):
-    """Asks Lightning which items are in a batch."""
+    """A callback that reads the indices of each batch."""
 
     def __init__(self):
         super().__init__("batch")

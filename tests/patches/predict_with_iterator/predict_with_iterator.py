@@ -1,4 +1,4 @@
-"""PR 20484: predict without predictions to return, and with a step that takes the iterator, ends in an error."""
+"""PR 20484: predict(return_predictions=False) raises if the step takes the iterator."""
 
 import _scenario as scenario
 

@@ -1,8 +1,8 @@
 """PR 19448: work of rank zero that takes longer than the timeout of the process group, on two CPU ranks.
 
-The program splits in two after its imports, so that the ranks start level and the timeout can be short, and the work
-begins when the second rank is about to wait for it. It ends as soon as the second rank does, and with the first one
-where that goes well.
+The program forks after its imports, so that both ranks start at the same time and the timeout can be short. The work
+begins when the second rank is about to wait for it. It ends when the second rank ends, or without an error with the
+first rank.
 
 Cases: ``module``, ``datamodule`` and ``both`` (``prepare_data``), ``fabric`` (``rank_zero_first``), ``quick`` (no such
 work).
@@ -73,7 +73,7 @@ def with_fabric():
 
 
 def be_two_ranks():
-    """As torchrun would start them. Returns the process id of the first rank in the second, 0 in the first."""
+    """Fork a second rank, with torchrun's variables. Return 0 in the first rank, and its process id in the second."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])

@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 def bound_device():
-    """The device that torch knows this rank by, ``None`` if it was not told."""
+    """Return the device id of the process group, or ``None`` if it has none."""
     return str(torch.distributed.group.WORLD.bound_device_id)
 
 

@@ -1,6 +1,6 @@
 """PR 21395: AdvancedProfiler(dump_stats=True) ends in an error if a callback monitors a metric with a slash.
 
-Cases: "", ``plain`` (the metric has none), ``nowhere`` (the profiler's directory is a file).
+Cases: "", ``plain`` (no slash), ``nowhere`` (the profiler's directory is a file).
 """
 
 import os

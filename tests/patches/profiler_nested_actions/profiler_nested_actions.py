@@ -1,6 +1,6 @@
-"""PR 20809: AdvancedProfiler with actions within others, on a Python that has one profiler at a time.
+"""PR 20809: AdvancedProfiler with nested actions, on a Python that allows one profiler at a time.
 
-Below 3.12, cProfile is made to refuse a second one, as it does from there on (the test compares).
+Below 3.12, the scenario makes cProfile refuse a second profiler, as later Pythons do (a test compares).
 """
 
 import cProfile

@@ -44,7 +44,7 @@ profiler.teardown("fit")
 @pytest.mark.parametrize("minor", ["3.11", "3.12", "3.13"])
 @pytest.mark.parametrize("version", ["2.0.0", "2.5.2"])
 def test_nested_actions_are_measured_on_each_python(minor, version):
-    """The release's file by itself, since there is no torch for each Python."""
+    """Loads only the release's file, since few machines have torch for each Python."""
     found = pythons.with_packages(minor)
     if found.python is None:
         pytest.skip(found.reason)

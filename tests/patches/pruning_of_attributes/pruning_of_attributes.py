@@ -1,11 +1,11 @@
-"""PR 20783: ModelPruning takes an attribute of a parameter's name for one."""
+"""PR 20783: ModelPruning mistakes an attribute with a parameter's name for a parameter."""
 
 import _scenario as scenario
 import torch
 
 
 class Layer(torch.nn.Linear):
-    """Its bias is a flag, as in many modules that are written by hand."""
+    """A custom layer whose ``bias`` is a flag."""
 
     def __init__(self, *args):
         super().__init__(*args, bias=False)

@@ -7,7 +7,7 @@ pl = scenario.pytorch()
 
 
 class Stream:
-    """Without a length. What an iterator has taken is gone."""
+    """A stream without a length, which an iterator uses up."""
 
     starts, item = 0, 0
 

@@ -1,4 +1,4 @@
-"""Issue 21813: a run whose checkpoints are on a remote file system is resumed, and ModelCheckpoint tidies up.
+"""Issue 21813: in a resumed run with checkpoints on a remote file system, ModelCheckpoint removes old files.
 
 CASE "keep-all": the resumed runs keep all of their checkpoints. CASE "own-scheme": they are resumed from a place that
 only the program's CheckpointIO knows. The file system is fsspec's in memory.

@@ -13,7 +13,7 @@ test_files_are_unchanged_if_every_checkpoint_is_kept = PROGRAM.unchanged(
 
 @pytest.mark.parametrize("version", ["2.0.9", "2.6.6"])
 def test_checkpoint_with_a_custom_scheme_is_kept(version):
-    """It ended the training: fsspec was asked for the scheme. What is kept is told by the callback's directory."""
+    """fsspec does not know the scheme, so it must not be called with this path."""
     stock, shim = (result.facts for result in PROGRAM.both("own-scheme", version))
     assert stock["same_directory"] == shim["same_directory"] == ["epoch=2.ckpt"]
     assert shim["old"] == ["epoch=0.ckpt"] and shim["new"] == stock["new"] == ["epoch=2.ckpt"]

@@ -1,4 +1,4 @@
-"""Issue 20565: "cannot convert float infinity to integer" when training resumes with a stream as validation set.
+"""Issue 20565: "cannot convert float infinity to integer" on resume, if the validation set has no length.
 
 Cases: ``stream``, ``sized`` (a validation set that has a length).
 """

@@ -1,9 +1,8 @@
 """PR 20775: number of iterations over the data in a resumed training.
 
 Cases: ``stream`` (an IterableDataset that continues at its last position), ``shuffle`` (a shuffled training set),
-``workers`` (a sampler with set_epoch, and a worker process), ``dropout`` (data in their order, and a model that
-draws random numbers), ``finder`` (the learning rate finder of Lightning's documentation, which searches in a later
-epoch).
+``workers`` (a sampler with set_epoch, and a worker process), ``dropout`` (unshuffled data, and a model that draws
+random numbers), ``finder`` (the learning rate finder of Lightning's documentation, which searches in a later epoch).
 """
 
 import os
@@ -16,7 +15,7 @@ pl = scenario.pytorch()
 
 
 class Stream(IterableDataset):
-    """Every iterator takes four samples, beginning after the last one that was taken."""
+    """A stream of which every iterator takes the next four samples."""
 
     def __init__(self):
         self.iterations = self.position = 0

@@ -20,7 +20,7 @@ def test_resume_warns_about_different_random_numbers():
 
 @pytest.mark.parametrize(("case", "what"), [("workers", "trained"), ("dropout", "drawn")])
 def test_random_numbers_after_a_resume_equal_the_fixed_release(case, what):
-    """The order that workers are handed, and a dropout where nothing is shuffled."""
+    """Compares the order of items for workers, and dropout with unshuffled data."""
     stock, shim, official = (
         run("resume_single_iteration", variant, case).observations[0][what]
         for variant in (

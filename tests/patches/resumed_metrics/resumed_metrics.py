@@ -1,4 +1,4 @@
-"""A run is resumed in which a scheduler or a callback monitors a metric.
+"""A run with a scheduler or callback that monitors a metric is resumed.
 
 Cases: a configuration and a stop of `tests.differential.resuming`.
 """

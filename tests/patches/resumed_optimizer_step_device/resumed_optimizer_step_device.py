@@ -1,7 +1,7 @@
-"""Issue 19955: where an optimizer's step count is after a resume, and how often a step waits for the device to read it.
+"""Issue 19955: the device of an optimizer's step count after a resume, and the number of waits to read it.
 
-Cases: ``adam``, ``capturable`` (Adam whose step count belongs on the device), ``vector`` (an optimizer of the user's
-own whose step count is a vector). Needs a CUDA device, simulated or real.
+Cases: ``adam``, ``capturable`` (Adam whose step count belongs on the device), ``vector`` (a user's optimizer whose step
+count is a vector). Needs a CUDA device, simulated or real.
 """
 
 import os
@@ -26,7 +26,7 @@ class Waits(TorchDispatchMode):
 
 
 class Warm(torch.optim.Optimizer):
-    """Steps that grow with their number, which is a vector of one element beside each parameter."""
+    """An optimizer with growing steps. Its step count is a vector of one element for each parameter."""
 
     def __init__(self, parameters):
         super().__init__(parameters, {})

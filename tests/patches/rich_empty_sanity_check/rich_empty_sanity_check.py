@@ -7,7 +7,7 @@ import rich.console
 
 pl = scenario.pytorch()
 clear_live = rich.console.Console.clear_live
-# As in the rich of its time, for which rich-progress-bar is not needed.
+# As in older versions of rich, which don't need rich-progress-bar.
 rich.console.Console.clear_live = lambda self: clear_live(self) if getattr(self, "_live_stack", True) else None
 
 

@@ -1,4 +1,4 @@
-"""PR 20896: with RichProgressBar a metric that is no number ends the training.
+"""PR 20896: with RichProgressBar a metric that is not a number ends the training.
 
 Cases: ``none``, ``list``, ``dict``, ``tensor``; ``number`` and ``text``, which the bar can write.
 """
@@ -13,7 +13,7 @@ import torch
 
 pl = scenario.pytorch()
 clear_live = rich.console.Console.clear_live
-# As in the rich of its time, for which rich-progress-bar is not needed.
+# As in older versions of rich, which don't need rich-progress-bar.
 rich.console.Console.clear_live = lambda self: clear_live(self) if getattr(self, "_live_stack", True) else None
 
 METRICS = {

@@ -41,7 +41,7 @@ if __name__ == "__main__":
     loader = DataLoader(TensorDataset(torch.arange(4.0).reshape(4, 1)), batch_size=1)
     with scenario.observing_errors():
         trainer.fit(model, loader, loader)
-        # As it is read: the older releases name the colour where the newer ones leave it to the theme.
+        # Without colors: older releases set them, newer ones use the theme.
         names = [Text.from_markup(task.description).plain for task in bar.progress.tasks]
         bars = {"fit": [(n, task.completed, task.total) for n, task in zip(names, bar.progress.tasks)]}
         if scenario.is_1x():  # the bar of the epoch includes the four batches of the validation

@@ -18,7 +18,7 @@ clear_live = Console.clear_live
 
 
 def clear_live_if_there_is_one(self):
-    """As rich has it before 14.1, without which no progress bar of these releases begins (PR 21016)."""
+    """As in rich below 14.1; otherwise progress bars of these releases do not start (PR 21016)."""
     with contextlib.suppress(IndexError):
         clear_live(self)
 

@@ -1,4 +1,4 @@
-"""Issue 21447: two ranks, and a custom sampler from the last sample to the first.
+"""Issue 21447: two ranks, and a custom sampler that yields samples in reverse order.
 
 Cases: none, ``divides`` (it divides the samples among the ranks, and Lightning does not replace it), ``torch`` (one
 of torch's, random), ``sequential`` (a subclass of torch's), ``batches`` (it is inside a batch sampler).

@@ -12,7 +12,7 @@ LENGTH = 4
 
 
 class Curriculum(Sampler):
-    """A sampler with other items in each epoch."""
+    """A sampler with different items in each epoch."""
 
     def __init__(self):
         self.epoch = 0

@@ -15,7 +15,7 @@ STUCK = EPOCHS[0]
 
 
 def drawn(variant, case="ddp"):
-    """Items that all ranks together saw, sorted: one list per epoch of fit, and that of predict."""
+    """Return the sorted items of all ranks: a list for each epoch of fit, and one for predict."""
     result = run("sampler_set_epoch", variant, case, toggle=NAME if variant.shim else None)
     assert result.ok, result
     ranks = result.observations
@@ -37,7 +37,7 @@ def test_predict_is_unchanged_as_in_the_official_fix(one_device):
 @pytest.mark.parametrize("case", ["told", "without"])
 @pytest.mark.parametrize("version", ["2.2.5", "2.6.0"])
 def test_scripts_set_epoch_is_kept(version, case):
-    """The script calls set_epoch itself, or its sampler has no such method."""
+    """The script calls set_epoch, or its sampler has no such method."""
     stock, shim = PROGRAM.both(case, version)
     assert stock.ok and shim.ok and shim.observations == stock.observations, (stock, shim)
     drawn = sorted(item for rank in stock.observations for item in rank["seen"])
@@ -45,7 +45,7 @@ def test_scripts_set_epoch_is_kept(version, case):
 
 
 def _in_one_set(observations: Observations) -> Any:
-    """The items that all ranks together have drawn, sorted: the wrapper shuffles what the sampler gives."""
+    """Return the sorted items of all ranks, since the wrapper shuffles those of the sampler."""
     return {
         "fit": [sorted(sum(epoch, [])) for epoch in zip(*(rank["fit"] for rank in observations))],
         "predict": sorted(sum((rank["predict"] for rank in observations), [])),
@@ -53,7 +53,7 @@ def _in_one_set(observations: Observations) -> Any:
 
 
 def _stuck(result: Any) -> bool:
-    """Every epoch of fit with the same items, or predict with those of epoch 0."""
+    """True if every epoch of fit has the same items, or predict has those of epoch 0."""
     if len(result.observations) < 2:
         return False
     seen = _in_one_set(result.observations)

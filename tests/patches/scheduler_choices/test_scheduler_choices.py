@@ -29,7 +29,7 @@ def test_stock_refuses_the_schedulers(version, status, said):
         (version, case)
         for version in ("1.6.5", "1.7.7", "1.8.6")
         for case in ("", "by its path", "of one class")
-        if (version, case) != ("1.6.5", "by its path")  # which 1.6 refuses with torch 1.13, too
+        if (version, case) != ("1.6.5", "by its path")  # 1.6 refuses this with torch 1.13, too
     ],
 )
 def test_patch_accepts_the_schedulers(version, case):

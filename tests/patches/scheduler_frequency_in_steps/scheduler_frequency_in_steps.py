@@ -1,4 +1,4 @@
-"""Issue 17544: a scheduler steps every 3 steps, of 2 in an epoch.
+"""Issue 17544: a scheduler with a frequency of 3 steps, in epochs of 2 steps.
 
 Cases: ``recommended`` (frequency 1, and a scheduler with longer steps), ``divides`` (every 2 steps).
 """

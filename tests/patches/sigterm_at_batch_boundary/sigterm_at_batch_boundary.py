@@ -1,6 +1,6 @@
 """PRs 20825 and 21487: SIGTERM to ranks that were started as torchrun starts them, at known places of a fit.
 
-The program starts two ranks of itself, and ends those that still run when nothing has happened for a while. A rank
+The program starts itself as two ranks, and ends them if they make no progress for a while. A rank
 sends the signal to itself, so that it always arrives in the same batch.
 
 Cases: ``one`` (rank 1 gets SIGTERM, in training), ``plain`` (likewise, without a checkpoint on preemption), ``first``
@@ -134,7 +134,7 @@ def train():
             if case != "late":
                 trainer.test(model, loader(500), verbose=False)
     finally:
-        written = OUT / f"seen-{rank}.part"  # the file is there at once or not at all: this rank may be killed here
+        written = OUT / f"seen-{rank}.part"  # writes the file atomically, since this rank may be killed here
         written.write_text(json.dumps(seen))
         written.replace(written.with_suffix(".json"))
 

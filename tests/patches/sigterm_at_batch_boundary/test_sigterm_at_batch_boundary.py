@@ -57,7 +57,7 @@ def test_signal_during_validation_ends_the_job_after_it(case, evaluated, stock_h
 
 @pytest.mark.parametrize(("case", "batches"), [("testing", 0), ("epoch", 8)])
 def test_standalone_evaluation_stops_as_in_one_process(case, batches):
-    """By the rank that got the signal: in the evaluation, or in the last batch of the fit before it."""
+    """The rank that got the signal stops in the evaluation, or in the last batch of the fit before it."""
     seen = observed(Variant("lightning", "2.6.6", shim=True), case)
     assert "hangs" not in seen["statuses"] and seen["received"][1], seen
     assert seen["places"][1][0] == batches and seen["places"][1][1] < 10, seen
@@ -69,7 +69,7 @@ def test_rank_whose_peer_failed_does_not_wait_for_it(stock_hangs):
 
 
 def test_store_is_not_used_after_its_rank_may_be_gone():
-    """torch would say on stderr that the connection was lost."""
+    """Otherwise torch would print on stderr that the connection was lost."""
     result = PROGRAM.shim("late")
     assert result.observations[0]["statuses"] == [0, 0] and "recvValue failed" not in result.output, result
 

@@ -31,7 +31,7 @@ VARIABLES["pty"] = {**VARIABLES["srun"], "SLURM_STEP_NUM_TASKS": "1"}
 
 
 def below_a_shell():
-    """This program once more, started as a shell at a terminal starts it."""
+    """Run this program again, as a shell at a terminal starts it."""
     shell, terminal = pty.fork()
     if shell == 0:
         os.environ["SLURM_TASK_PID"] = str(os.getpid())
@@ -40,7 +40,7 @@ def below_a_shell():
     while True:
         try:
             said = os.read(terminal, 4096)
-        except OSError:  # the terminal is gone
+        except OSError:  # the terminal was closed
             said = b""
         if not said:
             break

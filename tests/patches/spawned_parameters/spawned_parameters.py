@@ -1,8 +1,8 @@
-"""PR 18238: two ranks on the CPU that strategy="ddp_spawn" starts, and their parameters.
+"""PR 18238: parameters of two CPU ranks that strategy="ddp_spawn" starts.
 
 Each rank adds its rank + 1 to the weight, which is 0, and waits for the other. Cases: ``trainer``, ``fabric`` (the
-model is handed to the function that is launched), ``one`` (Fabric, one process; the script looks at the model
-afterwards), ``asked`` (Fabric; the model counts who asks for its parameters).
+model is passed to the launched function), ``one`` (Fabric, one process; the script looks at the model afterwards),
+``asked`` (Fabric; the model counts who asks for its parameters).
 """
 
 import _scenario as scenario

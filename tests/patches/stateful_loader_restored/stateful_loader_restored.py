@@ -1,7 +1,7 @@
 """Issue 20550: a training with a stateful DataLoader is resumed from a checkpoint in the middle of an epoch.
 
 Cases: ``estimated`` (configure_optimizers reads ``estimated_stepping_batches``), ``not-estimated``, ``whole`` (the
-training is not interrupted). With ``fresh``, nothing is resumed, and who loads states is counted.
+training is not interrupted). With ``fresh``, nothing is resumed, and loads of states are counted.
 """
 
 import os
@@ -15,7 +15,7 @@ OUT = Path(os.environ.get("SCENARIO_OUT", "."))
 
 
 class Loader:
-    """Six batches, which it counts."""
+    """A loader of six batches with a state."""
 
     def __init__(self):
         self.next, self.restored = 0, []

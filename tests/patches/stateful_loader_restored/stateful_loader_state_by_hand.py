@@ -1,4 +1,4 @@
-"""The training of ``stateful_loader_restored``, whose script gives the new DataLoader its state by itself.
+"""The training of ``stateful_loader_restored``, whose script restores the DataLoader's state itself.
 
 Cases: ``estimated``, ``not-estimated``.
 """

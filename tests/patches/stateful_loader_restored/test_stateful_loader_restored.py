@@ -8,7 +8,7 @@ test_correct_training_is_unchanged = PROGRAM.unchanged("not-estimated", "fresh")
 
 
 def test_manually_loaded_state_is_replaced_as_in_the_fixed_release():
-    """By that of the checkpoint, of batch 2."""
+    """The checkpoint's state, of batch 2, replaces it."""
     stock, shim, right = (
         run("stateful_loader_state_by_hand", Variant("lightning", "2.6.6", on), case)
         for on, case in ((False, "estimated"), (True, "estimated"), (False, "not-estimated"))

@@ -1,7 +1,7 @@
 from tests.equivalence.proof import Proof, only, sees
 from tests.support.programs import Program
 
-# The scenario of the bug before it, whose run goes beyond the start of averaging.
+# The scenario of the earlier bug, whose run continues after the start of averaging.
 test_average_is_unchanged = Program("swa-keeps-trained-weights", "2.6.6", scenario="swa_infinite_epochs").unchanged(
     check=sees(lambda seen: seen["averaged"])
 )

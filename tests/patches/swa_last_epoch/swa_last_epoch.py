@@ -1,4 +1,4 @@
-"""StochasticWeightAveraging averages what each epoch begins with: the last epoch has no effect.
+"""StochasticWeightAveraging averages the weights at the start of each epoch, so the last epoch has no effect.
 
 Cases: ``plain``, ``subclass`` (one that averages at the end of each epoch).
 """

@@ -1,4 +1,4 @@
-"""StochasticWeightAveraging averages what each epoch begins with: the last epoch has no effect."""
+"""StochasticWeightAveraging averages the weights at the start of each epoch, so the last epoch has no effect."""
 
 from tests.equivalence.proof import Proof, sees
 from tests.support.variants import Variant, run

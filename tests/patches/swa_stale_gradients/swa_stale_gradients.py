@@ -1,4 +1,4 @@
-"""Issue 17245: StochasticWeightAveraging makes a step with old gradients in the epoch of the batch norm statistics.
+"""Issue 17245: StochasticWeightAveraging steps with old gradients in the epoch that updates batch norm statistics.
 
 Cases: ``norm``, ``dropped`` (the program drops the gradients), ``plain`` (a model without batch norm).
 """

@@ -72,7 +72,7 @@ def test_metric_without_sync_costs_no_operation(tmp_path):
 
 
 def _logged(ones: float, numbers: float) -> Callable[[Result], bool]:
-    """Both ranks logged these means."""
+    """Return a check that both ranks logged these means."""
     expected = pytest.approx([ones, numbers])
     return lambda result: (
         len(result.observations) == 2

@@ -25,7 +25,7 @@ def test_batches_of_equal_size_are_counted_as_on_stock(version, case):
         return
     for seen in (stock, shim):
         assert [entry for entry in seen if entry[0] == "train"] == TRAINED
-    # Within fit, each validation is counted anew, as from 2.6.0 on.
+    # Within fit, the counts begin at 0 in each validation, as since 2.6.0.
     assert [entry for entry in shim if entry[0] == "validate"] == 3 * [["validate", 1, 3], ["validate", 2, 6]]
 
 

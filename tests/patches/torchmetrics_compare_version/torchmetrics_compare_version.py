@@ -1,4 +1,4 @@
-"""Lightning 1.7 asks torchmetrics for a private helper that it no longer has."""
+"""Lightning 1.7 imports a private helper that torchmetrics no longer has."""
 
 from tests.support import with_rich  # noqa: F401  # isort: skip
 

@@ -51,7 +51,7 @@ def turn_once_seen(link, other):
 
 
 def trust(directory):
-    """As a user of the package, or of a fork, says it."""
+    """Trust the directory, with the function of the package or of a fork."""
     if "lightning_patches" in sys.modules:
         sys.modules["lightning_patches"].trust_checkpoints(directory)
     else:

@@ -6,8 +6,8 @@ of the file's directory starts with that of the trusted one. CASE "ways": the sa
 checkpoint, and as an open file. CASE "asked": weights_only=True is passed (since 2.6.0). CASE "best" and "last":
 ckpt_path is that word, for a checkpoint that others have written; "-untrusted": and the script does not trust the
 directory. CASE "opened": the directory became world-writable after it was trusted. CASE "forced": torch's variable
-forbids objects. CASE "memory": the checkpoint went through a BytesIO. CASE "names": it names a class that a terminal
-must not see.
+forbids objects. CASE "memory": the checkpoint went through a BytesIO. CASE "names": the name of its class has control
+characters.
 """
 
 import io
@@ -50,7 +50,7 @@ class Data(pl.LightningDataModule):
 
 
 def trust(directory):
-    """As a user of the package, or of a fork, says it."""
+    """Trust the directory, with the function of the package or of a fork."""
     if "lightning_patches" in sys.modules:
         sys.modules["lightning_patches"].trust_checkpoints(directory)
     else:
@@ -96,7 +96,7 @@ if __name__ == "__main__":
         Options.__qualname__ = Options.__name__ = "Opt\x1b[2Jions"
         setattr(sys.modules["__main__"], Options.__name__, Options)
     for path in (inside, outside):
-        torch.save(content, path)  # as another program would
+        torch.save(content, path)  # like another program
     if not scenario.CASE.endswith(("untrusted", "names")):
         trust(runs)
     if scenario.CASE == "opened":

@@ -96,7 +96,7 @@ def test_successful_search_is_unchanged(version, case):
 
 @pytest.mark.parametrize("version", ["2.0.9", "2.5.2", "2.6.6"])
 def test_callbacks_receive_the_error_of_a_search(version):
-    """Stock has lost them by then. One that keeps a checkpoint of it keeps the weights from before the search."""
+    """Stock has removed them by then. Checkpoints that they save have the weights from before the search."""
     stock = PROGRAM.stock(version=version)
     shim = PROGRAM.shim(version=version, toggle=PATCH)
     assert stock.ok and stock.observations[0] == {"told": [], "saved": None}, stock
@@ -118,7 +118,7 @@ def _left_behind(observations: Observations) -> Any:
 
 
 def _as_before(observations: Observations) -> Any:
-    """Return the expectation: no changes relative to the state before the search, and the error of the user's step."""
+    """Return the expected result: the state before the search, and the error of the user's step."""
     nothing: dict[str, Any] = {"changed": {}, "weights_changed": [], "files": []}
     return [{"error": "ValueError: the step broke", **nothing} for _ in observations]
 

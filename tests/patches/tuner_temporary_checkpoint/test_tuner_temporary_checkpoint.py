@@ -54,7 +54,7 @@ def test_local_file_that_this_run_wrote_is_read_by_default(version):
 
 
 def test_explicit_weights_only_is_respected():
-    """It is an argument of lr_find on upstream's master, and of no release yet."""
+    """Upstream's master has this argument of lr_find; no release has it yet."""
     asked = []
     load = tuner_temporary_checkpoint._load(lambda *args, **kwargs: asked.append((args, kwargs)), "lightning")
     finder = "def _lr_find(load, ckpt_path, *args, **kwargs):\n    load(ckpt_path, None, *args, **kwargs)\n"

@@ -8,7 +8,7 @@ pl = scenario.pytorch()
 
 
 class Client:
-    """Can be copied, and not pickled."""
+    """An object that can be copied, but not pickled."""
 
     def __init__(self):
         self.lock = threading.Lock()

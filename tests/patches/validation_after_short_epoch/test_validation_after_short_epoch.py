@@ -14,7 +14,7 @@ def test_validation_within_the_epoch_and_at_its_end(version):
     assert shim["seen"].index("epoch") - 1 == max(i for i, what in enumerate(shim["seen"][:12]) if what == "validate")
 
 
-# It has just run, or is not due at the end of an epoch, or the program ended the epoch.
+# Validation has just run, is not due at the end of an epoch, or the program ended the epoch.
 test_validation_that_is_not_due_is_not_run = PROGRAM.unchanged("fifth", "uneven", "skip", observed=only("seen"))
 
 

@@ -1,4 +1,4 @@
-"""Issue 19624: an IterableDataset yields 5 batches, and its __len__ says 6; two epochs.
+"""Issue 19624: an IterableDataset yields 5 batches, but its __len__ returns 6; two epochs.
 
 Cases: "" (validation at the end of each epoch), ``half`` (and after every third batch), ``fifth`` (after every batch),
 ``plateau`` (a scheduler that watches the validation), ``skip`` (``on_train_batch_start`` ends each epoch after two
@@ -58,7 +58,7 @@ class Model(pl.LightningModule):
 
 
 class Log(scenario.pytorch("loggers.logger").Logger):
-    name, version, experiment = "log", 0, None  # 2.0.5 to 2.0.7 ask each logger for its experiment
+    name, version, experiment = "log", 0, None  # 2.0.5 to 2.0.7 read each logger's experiment
 
     def __init__(self):
         super().__init__()

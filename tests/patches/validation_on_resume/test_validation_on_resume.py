@@ -35,7 +35,7 @@ def is_right(observed):
 @pytest.mark.parametrize("version", ["2.0.0", "2.4.0"])
 @pytest.mark.parametrize("case", ["stopping", "plateau"])
 def test_metric_of_the_left_out_validation_is_not_required(version, case):
-    """Issue 18595: from 2.5.0 on, both end in an error."""
+    """Issue 18595: since 2.5.0, both raise an error."""
     assert shows_bug(seen(version, case))
     assert is_right(seen(version, case, shim=True))
     assert is_right(seen(version, case, fork=forks.directory_of("pytorch-lightning", version, [NAME])))

@@ -1,6 +1,6 @@
-"""Issue 16827: the order of the training data, with a seed, in a training that validates and in one that does not.
+"""Issue 16827: with a seed, the order of the training data with and without validation.
 
-Cases: "", ``generator`` (the validation loader has a separate generator), ``shuffled`` (the validation's data are
+Cases: "", ``generator`` (the validation loader has a separate generator), ``shuffled`` (the validation data are
 shuffled), ``validate`` (trainer.validate, and no training).
 """
 

@@ -1,4 +1,4 @@
-"""A checkpoint is ranked by the validation before the one that follows it. The patch only warns."""
+"""A checkpoint is ranked by the previous validation. The patch only warns."""
 
 import pytest
 

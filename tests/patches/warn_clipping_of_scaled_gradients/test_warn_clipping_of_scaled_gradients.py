@@ -1,4 +1,4 @@
-"""Issue 18089: self.clip_gradients clips scaled gradients in 16-mixed precision. The patch only says so."""
+"""Issue 18089: self.clip_gradients clips scaled gradients in 16-mixed precision. The patch only warns."""
 
 from unittest.mock import Mock
 

@@ -1,4 +1,4 @@
-"""A resumed EarlyStopping has the patience of the checkpoint, whatever the program gives. The patch only warns."""
+"""A resumed EarlyStopping has the patience of the checkpoint instead of the program's. The patch only warns."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""EMAWeightAveraging averages from the first step on, whatever update_starting_at_epoch says. The patch only warns."""
+"""EMAWeightAveraging ignores update_starting_at_epoch. The patch only warns."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The patch only warns."""
+"""The patch only warns that hooks at the start of the resumed epoch are skipped."""
 
 import pytest
 

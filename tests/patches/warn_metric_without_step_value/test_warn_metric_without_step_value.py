@@ -1,4 +1,4 @@
-"""Issue 20160: a metric that was updated is logged on_step, and no step value is logged. The patch only warns."""
+"""Issue 20160: an updated metric is logged with on_step, but has no step value. The patch only warns."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Issue 20160: a metric that was updated is logged on_step, and no step value is logged.
+"""Issue 20160: an updated metric is logged with on_step, but has no step value.
 
 Cases: ``update``, ``running`` (RunningMean), ``forward`` (the metric is called), ``epoch`` (on_epoch only), ``tensor``.
 """

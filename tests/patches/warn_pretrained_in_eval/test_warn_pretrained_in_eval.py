@@ -1,4 +1,4 @@
-"""Issue 20646: a pretrained part that comes in evaluation mode is trained in it. The patch only warns."""
+"""Issue 20646: a pretrained part is loaded in evaluation mode, and trained in it. The patch only warns."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Issue 20646: a pretrained part that comes in evaluation mode is trained in it.
+"""Issue 20646: a pretrained part is loaded in evaluation mode, and trained in it.
 
 Cases: ``eval``, ``train``, ``frozen`` (in evaluation mode, without gradients), ``switched`` (on_train_start calls
 train()).

@@ -1,4 +1,4 @@
-"""A model with methods that have the names of hooks of Lightning 1.x, and that nothing is lost with."""
+"""A model whose methods have the names of removed hooks, but lose nothing without the call."""
 
 
 def made_of(kind):

@@ -32,7 +32,7 @@ def test_uncalled_hook_causes_one_warning(distribution, version, case, name):
 @pytest.mark.parametrize("case", ["2.x", "others", "named"])
 @pytest.mark.parametrize(("distribution", "version"), ENDS)
 def test_warning_is_absent_if_all_hooks_are_called(distribution, version, case):
-    """The replacement; and stubs of a base class, a hook that another method calls, and one that the script calls."""
+    """Programs with the replacement, a stub in a base class, or a hook that another method or the script calls."""
     assert observed(Variant(distribution, version, shim=True), case) == (RIGHT, [])
 
 

@@ -1,4 +1,4 @@
-"""Issue 21447: an ordered sampler is shuffled where there are several ranks. The patch only says so."""
+"""Issue 21447: an ordered sampler is shuffled with several ranks. The patch only warns."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The patch only warns."""
+"""The patch only warns that a due validation is skipped."""
 
 import pytest
 

@@ -13,7 +13,7 @@ test_repeated_validation_causes_one_warning = PROGRAM.warns(
     says="This run was resumed from a checkpoint that was saved at the end of a validation",
     on=("2.0.0", "2.4.0"),
 )
-# Or if the module has turned it into a sanity check.
+# Also if the module has turned it into a sanity check.
 test_warning_is_absent_if_no_validation_is_repeated = PROGRAM.unchanged(
     "start", "epoch", "marks", "marks later", check=sees(lambda seen: seen["warnings"] == [])
 )

@@ -40,13 +40,13 @@ def test_run_resumed_before_the_start_keeps_its_weights():
 
 @pytest.mark.parametrize("case", ["at-once", "other", "restart"])
 def test_average_from_the_first_step_is_unchanged(case):
-    """Also one that another callback makes, which nothing counts, or of which the counter is set back."""
+    """Also an average that another callback updates without a count, or whose counter is reset."""
     stock, shim = (seen("2.6.6", case, on) for on in (False, True))
     assert stock == shim and stock["trained"] not in (1.0, TRAINED[-1])
 
 
 def test_subclass_with_more_overrides_is_unchanged():
-    """It may average by itself. Upstream's own ``test_swa`` counts the calls of such a one."""
+    """Such a subclass may average by itself. Upstream's ``test_swa`` counts its calls."""
     stock, shim = (seen("2.6.6", "subclass", on) for on in (False, True))
     assert stock == shim and stock["calls"] == [12, 1]
 
@@ -56,7 +56,7 @@ def test_average_of_another_class_is_unchanged():
 
 
 def _weights(steps):
-    """Return the validated and saved weight after each step. The last one is the result of the training."""
+    """Return the validated and saved weight after each step. The last one is the training's result."""
     values = [value.hex() for value in steps]
     return observes({"validated": values, "saved": values, "trained": values[-1]})
 

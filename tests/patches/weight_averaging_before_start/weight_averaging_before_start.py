@@ -3,7 +3,7 @@
 Six steps, a validation after each. Cases: ``never`` (the training ends before the average begins), ``without`` (no
 callback), ``later`` (it begins with the fourth step), ``ema`` (the same, EMAWeightAveraging), ``resume`` (``later``,
 from a checkpoint of the second step, which is validated before), ``at-once`` (it begins with the first), ``subclass``
-(``later``, and what swaps and copies is overridden, and called), ``other`` (``never``, and another callback averages in
+(``later``, and the methods that swap and copy are overridden), ``other`` (``never``, and another callback averages in
 its weights), ``restart`` (``at-once``, and another callback begins to count anew after each third epoch).
 """
 

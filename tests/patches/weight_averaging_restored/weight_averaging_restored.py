@@ -1,4 +1,4 @@
-"""Checkpoints of WeightAveraging give the weights of the last step, or lose what on_load_checkpoint changes.
+"""Checkpoints of WeightAveraging restore the weights of the last step, or lose the changes of on_load_checkpoint.
 
 Cases: ``test`` and ``predict`` (with the best checkpoint, after fit), ``test-fresh`` and ``predict-fresh`` (with a new
 Trainer), ``test-swap`` (a subclass swaps the weights for the test), ``finished`` (a finished run is resumed), ``whole``

@@ -14,7 +14,7 @@ pl = scenario.pytorch()
 
 
 class Augmented(Dataset):
-    """Each item is what three libraries draw when it is loaded."""
+    """Each item is the random numbers that three libraries draw when it is loaded."""
 
     def __len__(self):
         return 4
@@ -47,7 +47,7 @@ def loader():
 
 
 def by_library(epochs):
-    """Per library, per epoch: the numbers as exact text."""
+    """Return the numbers of each library and epoch, as exact strings."""
     return {
         name: [[float(batch[i]).hex() for batch in batches] for batches in epochs]
         for i, name in enumerate(("torch", "numpy", "python"))

@@ -18,7 +18,7 @@ pl = scenario.pytorch()
 
 
 def die_at_exit(worker_id):
-    """The second worker dies while the first one is still being waited for: it must be seen, not depend on chance."""
+    """The second worker dies while the Trainer still waits for the first one, so that the error is certain."""
     last, argument = (os._exit, 3) if worker_id else (time.sleep, 60)
     multiprocessing.util.Finalize(None, last, args=(argument,), exitpriority=0)
 
@@ -59,6 +59,6 @@ if __name__ == "__main__":
         with scenario.observing_warnings():
             scenario.trainer(accelerator="cpu", devices=1, max_epochs=2, callbacks=[LastHook()]).fit(model, loader)
     workers = multiprocessing.active_children()
-    for worker in workers:  # torch has terminated them, but does not wait for the last ones
+    for worker in workers:  # torch has terminated them, but does not wait for all of them
         worker.join(20)
     scenario.observe(weights=list(model.parameters()), left=len(multiprocessing.active_children()))

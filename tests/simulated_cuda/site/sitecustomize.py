@@ -22,7 +22,7 @@ def _enable():
 
 
 def _run_the_hidden_one():
-    # the other one may look for further ones as well, and find this file again
+    # the other one may also look for further ones, and find this file again
     if getattr(sys, "_simulated_cuda_sitecustomize_ran", False):
         return
     sys._simulated_cuda_sitecustomize_ran = True

@@ -1,8 +1,7 @@
-"""A pretend CUDA device for the CPU build of torch.
+"""A simulated CUDA device for the CPU build of torch.
 
-Importing this package arranges that the next ``import torch`` finds CUDA devices, and
-nothing else: the C++ part is built and loaded only when torch is imported. See the README
-beside ``site/``.
+After the import of this package, the next ``import torch`` finds CUDA devices. The C++ part is built and loaded only
+when torch is imported. See the README beside ``site/``.
 """
 
 import importlib.abc

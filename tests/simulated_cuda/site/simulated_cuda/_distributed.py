@@ -58,7 +58,7 @@ def install():
     c10d.ProcessGroupNCCL = dist.ProcessGroupNCCL = ProcessGroupNCCL
     c10d.default_pg_nccl_timeout = DEFAULT_TIMEOUT
     backend = torch._C._distributed_c10d.Backend
-    if not hasattr(backend, "_shutdown"):  # an older torch has it of NCCL's own class, which is not in a CPU build
+    if not hasattr(backend, "_shutdown"):  # an older torch takes it from NCCL's class, which CPU builds lack
         backend._shutdown = lambda self: None
     torch._C._nccl_version = lambda: (2 << 32) | (21 << 16) | 5
     torch._C._nccl_version_suffix = lambda: b""

@@ -51,7 +51,7 @@ def _exchange_device(index):
     return previous
 
 
-def _maybe_exchange_device(index):  # the compiler wants two functions that differ
+def _maybe_exchange_device(index):  # torch.compile needs two different functions
     return _exchange_device(index)
 
 
@@ -112,7 +112,7 @@ def _install_answers_about_the_hardware():
 
 
 class Stream(torch.Stream):
-    """``torch.cuda.Stream``: work is done at once, so this has only an identity."""
+    """``torch.cuda.Stream``: work is done immediately, so a stream has only an identity."""
 
     cuda_stream = 0
 
@@ -185,7 +185,7 @@ class _Generators(type):
 
 
 class Generator(metaclass=_Generators):
-    """``torch.Generator`` where a CPU build of torch refuses to make one for cuda (seen with 2.6)."""
+    """``torch.Generator`` for CPU builds of torch that refuse to create one for cuda (seen with 2.6)."""
 
     def __new__(cls, device="cpu"):
         device = torch.device(device)
@@ -206,7 +206,7 @@ def _install_generators():
 
 
 def _install_storage_functions():
-    """Creating and resizing a cuda storage is left out of CPU builds."""
+    """Add functions to create and resize a cuda storage, which CPU builds lack."""
     new = torch.UntypedStorage.__new__
     resize = torch.UntypedStorage.resize_
 
