@@ -41,7 +41,7 @@ _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("script", nargs="?", metavar="SCRIPT", help="a training script to look through")
+    parser.add_argument("script", nargs="?", metavar="SCRIPT", help="a training script to check")
     parser.add_argument("--no-torch", action="store_true", help="do not start a Python that imports torch")
     parser.add_argument(
         "--timeout",

@@ -65,10 +65,7 @@ class Unpatched(NamedTuple):
 
 
 ADVISORY = "GHSA-w37p-236h-pfx3"
-ADVICE = (
-    "do not import it: uninstall it, take 2.6.1 or 2.6.4, and treat every secret that the machine could read as known "
-    "to others"
-)
+ADVICE = "do not import it: uninstall it, install 2.6.1 or 2.6.4, and replace every secret that this machine could read"
 """Advice about the two releases that were compromised on PyPI."""
 
 WITH_PKG_RESOURCES = "setuptools<82"
@@ -82,7 +79,7 @@ UNPATCHED = (
         affected=("==2.6.2", "==2.6.3"),
         upstream=Upstream(fixed_in="2.6.4"),
         impact=Impact(
-            "The package runs hostile code when it is imported, and sends away what it finds of passwords and keys.",
+            "The package runs hostile code when it is imported. The code sends passwords and keys to the attacker.",
         ),
         why_not=ADVICE,
         move_to="2.6.4",
@@ -98,7 +95,7 @@ UNPATCHED = (
             "Under FSDP, Fabric.setup walks over the wrapped model with Module.apply, for which FSDP gathers "
             "and shards all parameters again: slow, and weights can be lost.",
         ),
-        why_not="no machine of several GPUs has proven a patch for it",
+        why_not="a patch needs a test on several GPUs, which was not possible yet",
         move_to="2.2.2",
     ),
     Unpatched(
@@ -111,7 +108,7 @@ UNPATCHED = (
             "A LightningApp that can be reached over the network lets others write files and run code. Training "
             "with Trainer or Fabric does not use it.",
         ),
-        why_not="it is not in Trainer or Fabric, and 2.3.3 took the App out",
+        why_not="it is not in Trainer or Fabric, and 2.3.3 removed the App framework",
         move_to="2.3.3",
         advisories=("CVE-2024-5452", "CVE-2024-5980"),
         distributions=("lightning",),
@@ -138,18 +135,18 @@ UNPATCHED = (
     ),
     Unpatched(
         name="command-line-of-1-5",
-        title="LightningCLI of 1.5 cannot be imported with the jsonargparse of today",
+        title="LightningCLI of 1.5 cannot be imported with current jsonargparse",
         group="compat",
         affected=(">=1.5.0,<1.6.0",),
         upstream=Upstream(fixed_in="1.6.0"),
         impact=Impact(
-            "pytorch_lightning.utilities.cli imports a private class that jsonargparse no longer has. Everything else "
-            "of 1.5 runs; a program with a command line does on 1.6.5.",
+            "pytorch_lightning.utilities.cli imports a private class that jsonargparse no longer has. The rest of "
+            "1.5 works. Programs with a command line work on 1.6.5.",
             ("cannot import name '_ActionSubCommands' from 'jsonargparse.actions'",),
             error="ImportError: cannot import name '_ActionSubCommands' from 'jsonargparse.actions'",
             frames=("/pytorch/utilities/cli.py",),
         ),
-        why_not="the whole command line of 1.5 is built on what jsonargparse was then",
+        why_not="the whole command line of 1.5 depends on the internals of old jsonargparse",
         move_to="1.6.5",
         distributions=("pytorch-lightning",),
     ),
@@ -167,7 +164,7 @@ UNPATCHED = (
                 "Requested pytorch-lightning==... has invalid metadata",
             ),
         ),
-        why_not='nothing of Lightning runs while it is installed: use pip install "pip<24.1" first, or '
+        why_not='the failure is in pip, before any code of Lightning runs: use pip install "pip<24.1" first, or '
         "take 1.5.10.post0 or 1.6.5.post0",
         move_to="1.8.4",
         distributions=("pytorch-lightning",),
@@ -177,13 +174,13 @@ UNPATCHED = (
 UNCOUNTED = (
     Unpatched(
         name="validation-by-optimizer-steps",
-        title="Validation every so many optimizer steps",
+        title="Validation every N optimizer steps",
         group="feature",
         upstream=Upstream(issues=(12205, 17207, 19740)),
         impact=Impact(
-            "val_check_interval counts batches, whatever accumulate_grad_batches says; and as the last batch of an "
-            "epoch always ends in a step, validations drift against the steps where the batches of an epoch are no "
-            "multiple of accumulate_grad_batches.",
+            "val_check_interval counts batches, not optimizer steps. If the batches of an epoch are no multiple of "
+            "accumulate_grad_batches, the last step of the epoch is shorter, and validations drift against the "
+            "steps.",
             (
                 "val_check_interval counts batches and not optimizer steps with accumulate_grad_batches",
                 "val_check_interval is not in global steps under gradient accumulation",
@@ -191,8 +188,8 @@ UNCOUNTED = (
                 "validate every n optimizer steps with gradient accumulation",
             ),
         ),
-        do="Use Trainer(val_check_interval=steps * accumulate_grad_batches, check_val_every_n_epoch=None), and, "
-        "where they drift, limit_train_batches at a multiple of accumulate_grad_batches",
+        do="Use Trainer(val_check_interval=steps * accumulate_grad_batches, check_val_every_n_epoch=None). If "
+        "validations drift, set limit_train_batches to a multiple of accumulate_grad_batches",
     ),
     Unpatched(
         name="log-of-a-dict",
@@ -200,13 +197,13 @@ UNCOUNTED = (
         group="feature",
         upstream=Upstream(issues=(19620,)),
         impact=Impact(
-            "self.log takes one number for one name, and refuses a dict, as self.log_dict refuses dicts within it.",
+            "self.log takes one number per name and refuses a dict. self.log_dict refuses nested dicts.",
             ("`self.log(...)` was called, but `dict` values cannot be logged", "nested dictionaries cannot be logged"),
             frames=("lightning/pytorch/core/module.py",),
         ),
-        do='Use self.log_dict({f"{name}/{key}": value for key, value in metrics.items()}), which logs each under '
-        "another name; for several lines in one plot use the logger itself, such as "
-        "self.logger.experiment.add_scalars of TensorBoard",
+        do='Use self.log_dict({f"{name}/{key}": value for key, value in metrics.items()}), which logs each value '
+        "under its own name. For several lines in one plot, call the logger directly, for example "
+        "self.logger.experiment.add_scalars with TensorBoard",
     ),
     Unpatched(
         name="mps-in-a-python-for-intel",
@@ -214,14 +211,15 @@ UNCOUNTED = (
         group="feature",
         upstream=Upstream(issues=(14634, 16124, 17707)),
         impact=Impact(
-            "On a Mac with Apple's chip Lightning does not take the GPU where Python is one for Intel's: "
-            "platform.processor() says i386. Upstream refuses it on purpose: it was slow, and lacked most operations.",
+            "On a Mac with an Apple chip, Lightning does not use the GPU if Python is built for Intel "
+            "(platform.processor() is i386). Upstream refuses it on purpose: it was slow, and most operations were "
+            "missing.",
             (
                 "`MPSAccelerator` can not run on your system since the accelerator is not available",
                 "MPSAccelerator.is_available is replaced by hand, under Rosetta",
             ),
         ),
-        do="Use a Python for arm64, in which platform.machine() is arm64; conda makes such an environment with "
+        do="Use a Python for arm64 (platform.machine() is arm64). With conda, create the environment with "
         "CONDA_SUBDIR=osx-arm64",
     ),
     Unpatched(
@@ -230,9 +228,9 @@ UNCOUNTED = (
         group="environment",
         upstream=Upstream(issues=(17153,)),
         impact=Impact(
-            "`lightning` and `pytorch_lightning` are two packages with the same classes. A Trainer of the one takes no "
-            "LightningModule, datamodule or callback of the other. A library that the program uses may have imported "
-            "the other one.",
+            "`lightning` and `pytorch_lightning` are two packages with the same classes. The Trainer of one refuses "
+            "modules, datamodules and callbacks of the other. A library that your program uses may import the other "
+            "package.",
             (
                 "`model` must be a `LightningModule` or `torch._dynamo.OptimizedModule`, got",
                 "`model` must be a `LightningModule`, got",
@@ -240,8 +238,8 @@ UNCOUNTED = (
             error="TypeError: `model` must be a `LightningModule` or `torch._dynamo.OptimizedModule`, got `...`",
         ),
         do="Import everything from one of the two, `lightning.pytorch` or `pytorch_lightning`, in all files: "
-        "`grep -rnE 'pytorch_lightning|lightning.pytorch' --include='*.py' .` finds the others. (A plain "
-        "torch.nn.Module is refused with the same words: let it inherit from LightningModule)",
+        "`grep -rnE 'pytorch_lightning|lightning.pytorch' --include='*.py' .` finds the imports. (A plain "
+        "torch.nn.Module is refused with the same message: let it inherit from LightningModule)",
     ),
     Unpatched(
         name="plain-state-dict",
@@ -259,12 +257,12 @@ UNCOUNTED = (
     ),
     Unpatched(
         name="torch-without-libuv",
-        title="This build of torch has no libuv, which the store of a process group asks for",
+        title="This build of torch has no libuv, which process groups use by default",
         group="environment",
         upstream=Upstream(issues=(20238,)),
         impact=Impact(
-            "From torch 2.4 on the store uses libuv by default. Some builds have no libuv: the wheels for Windows, and "
-            "the builds of some Linux distributions, such as Debian's.",
+            "From torch 2.4 on, the store of a process group uses libuv by default. Some builds of torch have no "
+            "libuv: the wheels for Windows, and packages of some Linux distributions, such as Debian.",
             ("use_libuv was requested but PyTorch was",),
             error="RuntimeError: use_libuv was requested but PyTorch was built without libuv support",
         ),
@@ -277,20 +275,19 @@ UNCOUNTED = (
         group="environment",
         upstream=Upstream(),
         impact=Impact(
-            "EarlyStopping and ModelCheckpoint of Lightning below 2.1 ask NumPy for np.Inf, which NumPy 2.0 took away.",
+            "EarlyStopping and ModelCheckpoint of Lightning below 2.1 use np.Inf, which NumPy 2.0 removed.",
             ("`np.Inf` was removed in the NumPy 2.0 release",),
             error="AttributeError: `np.Inf` was removed in the NumPy 2.0 release. Use `np.inf` instead.",
         ),
-        do='`pip install "numpy<2"`, or move to Lightning 2.1 or later. Where the line is in a file of your own, write '
-        "np.inf there",
+        do='`pip install "numpy<2"`, or move to Lightning 2.1 or later. If the line is in your code, write np.inf',
     ),
     Unpatched(
         name="old-lightning-utilities",
-        title="An old lightning-utilities asks for pkg_resources, which setuptools 82 and later do not have",
+        title="An old lightning-utilities imports pkg_resources, which setuptools 82 and later do not have",
         group="environment",
         upstream=Upstream(),
         impact=Impact(
-            "lightning-utilities imports pkg_resources in its older releases. Lightning imports lightning-utilities.",
+            "Lightning imports lightning-utilities, and its older releases import pkg_resources.",
             ("No module named 'pkg_resources'",),
             error="ModuleNotFoundError: No module named 'pkg_resources'",
             frames=("lightning_utilities/core/imports.py",),
@@ -304,9 +301,9 @@ UNCOUNTED = (
         group="environment",
         upstream=Upstream(),
         impact=Impact(
-            "pytorch-lightning brings lightning_fabric with it, and so does the package lightning-fabric: the one that "
-            "was installed last has written over the other. The same happens with lightning-utilities and torchmetrics "
-            "that are older or newer than Lightning allows.",
+            "The packages pytorch-lightning and lightning-fabric both contain lightning_fabric, and the one that is "
+            "installed last overwrites the other. Releases of lightning-utilities or torchmetrics that Lightning "
+            "does not allow fail with the same errors.",
             (
                 "cannot import name '...' from 'lightning_fabric...",
                 "cannot import name '...' from 'lightning.fabric...",
@@ -329,20 +326,20 @@ UNCOUNTED = (
         group="environment",
         upstream=Upstream(),
         impact=Impact(
-            "EarlyStopping and ModelCheckpoint look for the name that `monitor` says among what self.log has logged. "
-            "The error names those that are there.",
+            "EarlyStopping and ModelCheckpoint look up `monitor` among the metrics that self.log has logged. The "
+            "error lists the logged names.",
             (
                 "Early stopping conditioned on metric ... which is not available",
                 "could not find the monitored key in the returned metrics",
             ),
             error="RuntimeError: Early stopping conditioned on metric `...` which is not available.",
         ),
-        do="Log it under that very name, `self.log('val_loss', ...)` in validation_step, and run a validation before "
-        "the callback reads it (val_dataloaders, limit_val_batches, check_val_every_n_epoch)",
+        do="Log the metric under exactly that name, for example `self.log('val_loss', ...)` in validation_step, and "
+        "run a validation before the callback reads it (val_dataloaders, limit_val_batches, check_val_every_n_epoch)",
     ),
     Unpatched(
         name="weights-only-load",
-        title="torch 2.6 and later load only plain values from a checkpoint, unless weights_only=False is passed",
+        title="torch 2.6 and later load only plain values from a checkpoint, unless you pass weights_only=False",
         group="environment",
         upstream=Upstream(),
         impact=Impact(
@@ -352,18 +349,18 @@ UNCOUNTED = (
             error="_pickle.UnpicklingError: Weights only load failed.",
         ),
         do="If the file is your own: put `lightning_patches.trust_checkpoints('DIRECTORY OF THE CHECKPOINT')` below "
-        "`import lightning_patches` at the top of the script; in a torch.load of your own, `weights_only=False`",
+        "`import lightning_patches` at the top of the script. In your own torch.load calls, pass `weights_only=False`",
     ),
     Unpatched(
         name="app-requirements",
-        title="The package lightning below 2.1 imports the App framework, whose requirements are missing or do not fit",
+        title="The package lightning below 2.1 needs the App framework, whose requirements are missing or incompatible",
         group="environment",
         affected=("<2.1.0",),
         upstream=Upstream(fixed_in="2.1.0"),
         impact=Impact(
             "`import lightning` imports lightning.app, and with it fastapi, pydantic, starlette, lightning-cloud and "
-            "about 15 more packages. One of them is not installed, or two of them do not fit together: newer releases "
-            "of fastapi need pydantic 2, Lightning 2.0.0 to 2.0.6 needs pydantic 1.",
+            "about 15 more packages. One of them is not installed, or two of them are incompatible: newer releases "
+            "of fastapi need pydantic 2, and Lightning 2.0.0 to 2.0.6 need pydantic 1.",
             (
                 "No module named 'fastapi'",
                 "No module named 'lightning_cloud'",
@@ -377,19 +374,19 @@ UNCOUNTED = (
             frames=("/lightning/app/",),
         ),
         distributions=("lightning",),
-        do="Run `pip install lightning==VERSION` with your version and without `--no-deps`: pip installs what is "
-        "missing and replaces what does not fit. Or install pytorch-lightning in the same version and import "
+        do="Run `pip install lightning==VERSION` with your version and without `--no-deps`: pip installs missing "
+        "packages and replaces incompatible ones. Or install pytorch-lightning in the same version and import "
         "pytorch_lightning: it has no App framework",
         is_shared=True,
     ),
     Unpatched(
         name="mlflow-file-store",
-        title="MLflow 3.13 and later refuses to log into a directory, which is the default of MLFlowLogger",
+        title="MLflow 3.13 and later refuse to log into a directory, the default of MLFlowLogger",
         group="environment",
         upstream=Upstream(),
         impact=Impact(
-            "MLFlowLogger() without a tracking_uri logs into ./mlruns. From 3.13 on MLflow refuses such a file store "
-            "unless it is allowed explicitly.",
+            "MLFlowLogger() without a tracking_uri logs into ./mlruns. From 3.13 on, MLflow refuses such a file "
+            "store unless you allow it explicitly.",
             (
                 "The filesystem tracking backend ... is in maintenance mode",
                 "set `MLFLOW_ALLOW_FILE_STORE=true` to opt out",
@@ -407,31 +404,31 @@ UNCOUNTED = (
         group="environment",
         upstream=Upstream(),
         impact=Impact(
-            'Under torchrun, devices has to be the number of processes of a node. devices="auto", the default, is the '
-            "number of GPUs, and on the CPU it is 1.",
+            'Under torchrun, devices must equal the number of processes per node. The default, devices="auto", is '
+            "the number of GPUs, or 1 on the CPU.",
             ("in Lightning, but the product ... does not match the world size",),
             error="ValueError: You set `devices=...` and `num_nodes=...` in Lightning, but the product (... * ...) "
             "does not match the world size (...).",
             frames=("plugins/environments/torchelastic.py",),
         ),
-        do="Give Trainer or Fabric `devices=` the number of `--nproc_per_node`, and `num_nodes=` that of `--nnodes`. "
-        "On the CPU always give `devices=N`",
+        do="Set `devices=` of Trainer or Fabric to `--nproc_per_node`, and `num_nodes=` to `--nnodes`. On the CPU, "
+        "always set `devices=N`",
     ),
     Unpatched(
         name="store-kept-at-restart",
-        title="After a restart by torchrun, Gloo finds the addresses of the processes that have ended",
+        title="After a restart by torchrun, Gloo connects to processes that have ended",
         group="environment",
         upstream=Upstream(),
         impact=Impact(
-            "torchrun (--max-restarts) starts the processes anew, and keeps the store in which they find each other. "
-            "Gloo reads an address of the previous attempt from it, and nothing listens there.",
+            "torchrun (--max-restarts) restarts the processes, but keeps the store that holds their addresses. Gloo "
+            "reads an address of the previous attempt, where no process listens any more.",
             ("Gloo connectFullMesh failed with ... Connection refused",),
             error="RuntimeError: Gloo connectFullMesh failed with ... timed out connecting: SO_ERROR: Connection "
             "refused, remote=...",
         ),
-        do="If torchrun has restarted the processes: set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 and start torchrun with "
-        "`--rdzv-backend=c10d --rdzv-endpoint=HOST:PORT`, not with --master-port. If it has not: the process at that "
-        "address has ended, and its own log says why",
+        do="If torchrun has restarted the processes, set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 and start torchrun with "
+        "`--rdzv-backend=c10d --rdzv-endpoint=HOST:PORT`, not with --master-port. Otherwise the process at that "
+        "address has ended, and its log shows why",
     ),
     Unpatched(
         name="config-of-a-previous-run",
@@ -439,16 +436,16 @@ UNCOUNTED = (
         group="environment",
         upstream=Upstream(),
         impact=Impact(
-            "LightningCLI saves its configuration once in each log directory. A job that is requeued or resumed in the "
-            "same directory finds the file of its first start. So does any run with logger=False in the same "
-            "default_root_dir.",
+            "LightningCLI saves its configuration once in each log directory. A job that is requeued or resumed in "
+            "the same directory finds the file of its first start, and so does each run with logger=False in the "
+            "same default_root_dir.",
             ("SaveConfigCallback expected ... to NOT exist. Aborting to avoid overwriting",),
             error="RuntimeError: SaveConfigCallback expected .../config.yaml to NOT exist. Aborting to avoid "
             "overwriting results of a previous run.",
             frames=("/pytorch/cli.py",),
         ),
-        do='For jobs that are requeued: `LightningCLI(..., save_config_kwargs={"overwrite": True})`. If it is another '
-        "run, give it another directory (`--trainer.default_root_dir`, or the logger's version)",
+        do='For requeued jobs, use `LightningCLI(..., save_config_kwargs={"overwrite": True})`. For a new run, use '
+        "another directory (`--trainer.default_root_dir`, or the logger's version)",
     ),
     Unpatched(
         name="ranks-of-a-zipapp",
@@ -485,7 +482,7 @@ UNCOUNTED = (
     ),
     Unpatched(
         name="script-without-main-guard",
-        title="Workers import the script (from Python 3.14 on, by default), and it has no `__main__` guard",
+        title="DataLoader workers import the script (the default from Python 3.14 on), and it has no `__main__` guard",
         group="environment",
         upstream=Upstream(),
         impact=Impact(
@@ -499,19 +496,19 @@ UNCOUNTED = (
             error="RuntimeError: An attempt has been made to start a new process before the current process has "
             "finished its bootstrapping phase.",
         ),
-        do='Put all that starts the training under `if __name__ == "__main__":`. On Linux, `DataLoader(..., '
-        'multiprocessing_context="fork")` works without it',
+        do='Put the code that starts the training under `if __name__ == "__main__":`. On Linux, `DataLoader(..., '
+        'multiprocessing_context="fork")` works without the guard',
     ),
     Unpatched(
         name="object-not-picklable-for-workers",
-        title="Workers get the dataset by pickle (from Python 3.14 on, by default), and pickle refuses a part of it",
+        title="The dataset of DataLoader workers can't be pickled, which is needed by default from Python 3.14 on",
         group="environment",
         upstream=Upstream(),
         impact=Impact(
-            "With spawn and forkserver, pickle sends the objects to the worker, and it takes only functions and "
-            "classes that are defined at the top of a module: no lambda, and nothing that is defined inside a "
-            "function. From Python 3.14 on, forkserver is the default on Linux (before, it was fork, without pickle). "
-            "On macOS and Windows, spawn is the default.",
+            "With spawn and forkserver, the dataset is pickled. Pickle accepts only functions and classes that are "
+            "defined at the top level of a module: no lambdas, no definitions inside a function. From Python 3.14 on, "
+            "forkserver is the default on Linux (before, it was fork, without pickle). On macOS and Windows, spawn is "
+            "the default.",
             (
                 "Can't pickle local object",
                 "Can't pickle <function",
@@ -520,8 +517,9 @@ UNCOUNTED = (
             error="AttributeError: Can't pickle local object '...'",
             frames=("multiprocessing/popen_spawn", "multiprocessing/popen_forkserver"),
         ),
-        do="Move the lambda, function or class that the error names to the top of a module. On Linux, `DataLoader(..., "
-        'multiprocessing_context="fork")` works without that. If ddp_spawn started the process: take strategy="ddp"',
+        do="Move the lambda, function or class that the error names to the top level of a module. On Linux, "
+        '`DataLoader(..., multiprocessing_context="fork")` works without that. If ddp_spawn started the process, use '
+        'strategy="ddp"',
         is_shared=True,
     ),
 )

@@ -265,7 +265,7 @@ class _Turns:
 
     def _holder(self, record: Record) -> str:
         if not record:
-            return "a rank that has just come or gone"
+            return "a rank that has just started or ended"
         state = _processes.condition(record["pid"], record["started"])
         return f"{_name(record)} (pid {record['pid']}) for {_now() - record['since']:.0f} s, {state}"
 

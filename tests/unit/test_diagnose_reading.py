@@ -190,7 +190,7 @@ def test_truncated_file_is_read_up_to_its_end(
     packed = compress(text)
     (tmp_path / "log").write_bytes(packed[: -len(packed) // 8])
     document = diagnosed(capsys, tmp_path / "log")
-    assert DEVICE in names_in(document) and "was cut off" in left_out(document)
+    assert DEVICE in names_in(document) and "ends too early" in left_out(document)
     (tmp_path / "log").write_bytes(packed + compress(b"\n" + TRACEBACK.encode()) + b"\0" * 5_000)
     assert left_out(diagnosed(capsys, tmp_path / "log")).count("cut off") == 0
 
@@ -324,7 +324,7 @@ def test_ctrl_c_reaches_the_program(code: str, status: int) -> None:
     output, error = process.communicate(timeout=60)
     assert process.returncode == status
     assert f"ended with status {status}" in output
-    assert ("It was interrupted (KeyboardInterrupt)" in output) is (status == 130)
+    assert ("The program was interrupted (KeyboardInterrupt)" in output) is (status == 130)
 
 
 def test_program_that_inherits_ignored_ctrl_c_still_ignores_it() -> None:

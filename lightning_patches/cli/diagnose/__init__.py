@@ -67,10 +67,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--requirement",
         metavar="SPEC",
-        help="the Lightning that wrote it, such as lightning==2.2.5, where the log itself does not tell",
+        help="the Lightning release of the log, such as lightning==2.2.5, if the log does not name it",
     )
     parser.add_argument(
-        "--json", action="store_true", help="as JSON; what a command writes to standard output goes to standard error"
+        "--json", action="store_true", help="print JSON; the standard output of a command goes to standard error"
     )
 
 

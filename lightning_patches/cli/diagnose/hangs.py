@@ -18,25 +18,25 @@ from lightning_patches.cli import _output
 from lightning_patches.ranks.hang import _report
 
 MORE_MEMORY = (
-    "Give the job more memory, or make it need less: fewer workers, ranks that load in turns (`rank_by_rank`)."
+    "Give the job more memory, or reduce its use: fewer workers, or ranks that load one by one (`rank_by_rank`)."
 )
 
 _AT_END, _ALONE = "at its end", "alone"
 _DO = {
     _report.OUT_OF_MEMORY: MORE_MEMORY,
-    _report.DIED: "Look at what that rank itself has printed last, and at its node's kernel log (`dmesg`).",
+    _report.DIED: "Read that rank's last output, and its node's kernel log (`dmesg`).",
     _report.FAILED: "Fix that error: the other ranks are only waiting for that rank.",
-    _report.ABSENT: "Look at the launcher: no process was started for that rank, or it ended at once.",
-    _report.UNWATCHED: "Start every rank with LIGHTNING_PATCHES_HANG_TIMEOUT, and look at that one by hand.",
-    _report.SILENT: "That process runs no Python: its state and its stack in the report say why.",
-    _AT_END: "Something that runs at exit does not return: the report has its stack.",
-    _report.LEFT: "That rank's program came to its end before the others: it had less data, or left a loop early.",
-    _report.WAITS: "All ranks are there: look at the network between them (interfaces, firewalls, NCCL_DEBUG=INFO).",
+    _report.ABSENT: "Check the launcher: it started no process for that rank, or the process ended at once.",
+    _report.UNWATCHED: "Start every rank with LIGHTNING_PATCHES_HANG_TIMEOUT, and inspect that rank by hand.",
+    _report.SILENT: "That process does not run Python code. The report has its state and its stack.",
+    _AT_END: "A function that runs at exit does not return. The report has its stack.",
+    _report.LEFT: "That rank's program ended before the others: it had less data, or left a loop early.",
+    _report.WAITS: "All ranks have arrived. Check the network between them (interfaces, firewalls, NCCL_DEBUG=INFO).",
     _report.STILL: "Look at the line where it stands: the report has its whole stack, and those of the processes that "
     "it has started.",
-    _report.WORKS: "That rank is only slow. Let the others wait longer, or share the work out.",
-    _report.ELSEWHERE: "Ranks are in different collectives: look for a branch that not all of them take.",
-    _ALONE: "Look at the process of rank 0 and at its node: the rank that reported this could not reach it.",
+    _report.WORKS: "That rank is only slow. Raise the timeout, or distribute its work.",
+    _report.ELSEWHERE: "Ranks are in different collectives. Look for a branch that only some of them take.",
+    _ALONE: "Check the process of rank 0 and its node: the rank that wrote the report could not reach it.",
 }
 """Advice for each kind, the most serious kind first."""
 _PLACE_AT_END = "the program's end"

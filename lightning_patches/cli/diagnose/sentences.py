@@ -54,13 +54,13 @@ _OUTSIDE = {
 _SCRIPT = "SCRIPT"
 """Placeholder for an unknown program."""
 _WATCHED = "`LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches run {}`"
-_DOCTOR = "`lightning-patches doctor` looks at the environment."
-_IN_WORDS = 'does something wrong, say what in words, such as `lightning-patches diagnose "epoch 0 is too short"`.'
+_DOCTOR = "`lightning-patches doctor` checks the environment."
+_IN_WORDS = 'has a wrong result, describe it, as in `lightning-patches diagnose "epoch 0 is too short"`.'
 _OTHERS = (
-    ("follows", "It hid the error that came before it"),
-    ("found", "Also in it"),
-    ("possible", "Perhaps also in it"),
-    ("ruled out", "Not this, which the release does not have"),
+    ("follows", "It hid an earlier error"),
+    ("found", "Also found"),
+    ("possible", "Perhaps also"),
+    ("ruled out", "Ruled out, since the release does not have it"),
 )
 
 
@@ -123,7 +123,9 @@ def _about_subject(one: Answer) -> Text:
         return _about_start(one, subject)
     if isinstance(subject, Raised):
         if subject is one.unknown:
-            return _about_error(subject, "I don't know the first error, and the others came of it", one.ending)
+            return _about_error(
+                subject, "I don't know the first error (the later ones are its consequences)", one.ending
+            )
         if subject.type == "KeyboardInterrupt":
             return _about_interrupt(one, subject)
         return _about_error(subject, "I don't know this error")
@@ -144,10 +146,10 @@ def _about_start(one: Answer, begun: StalledStart) -> Text:
     if begun.is_twice:
         do = (
             "Start as many tasks as `devices` says: `srun --ntasks-per-node=N` (`#SBATCH --ntasks-per-node=N`) with "
-            "Trainer(devices=N); or a single task, without srun."
+            "Trainer(devices=N); or start a single task without srun."
         )
         return Text(stalled(begun), do, why)
-    do = f"If it hung there: {_hang_watch(one.logs)}"
+    do = f"If it hung: {_hang_watch(one.logs)}"
     return Text(f"The program may hang at its start. {stalled(begun)}", do, why)
 
 
@@ -156,16 +158,16 @@ def stalled(begun: StalledStart) -> str:
     missing = [str(rank) for rank in range(begun.world_size) if rank not in begun.ranks]
     if begun.is_twice:
         return (
-            "Each rank is there twice: SLURM has started other tasks than Trainer(devices=...) says, and each of "
-            "them starts all ranks."
+            "Each rank runs twice: SLURM started another number of tasks than Trainer(devices=...), and each task "
+            "starts all ranks."
         )
-    joined = f"Only {len(begun.ranks)} of {begun.world_size} ranks say that they join."
+    joined = f"Only {len(begun.ranks)} of {begun.world_size} ranks log that they join."
     if not missing:
-        joined = f"All {begun.world_size} ranks say that they join."
+        joined = f"All {begun.world_size} ranks log that they join."
     elif len(missing) <= MAX_RANKS:
         ranks = f"rank {missing[0]}" if len(missing) == 1 else f"ranks {', '.join(missing)}"
         joined = f"Nothing shows that {ranks} of {begun.world_size} joined."
-    return f"The log ends before rank zero says that all processes are registered. {joined}"
+    return f"The log ends before rank zero logs that all processes are registered. {joined}"
 
 
 def out_of_sync(one: OutOfSync) -> str:
@@ -177,28 +179,28 @@ def out_of_sync(one: OutOfSync) -> str:
     if not one.suspects:
         return f"{what}."
     suspects = ", ".join(one.suspects)
-    return f"{what}. Known bugs that do it: {suspects}. Run it once with the patches, and with the check."
+    return f"{what}. Known bugs with this effect: {suspects}. Run the program once with the patches and the check."
 
 
 def _hang_watch(logs: Sequence[Log]) -> str:
     program = next((log.facts.start.program for log in logs if log.facts.start.program), _SCRIPT)
     return (
-        f"{_WATCHED.format(program)} tells after 300 seconds which rank is missing, and where it is. "
-        "`lightning-patches doctor`, run where it starts, looks at launcher variables and ports."
+        f"{_WATCHED.format(program)} reports after 300 seconds which rank is missing, and where it is. "
+        "`lightning-patches doctor`, run in the same place, checks launcher variables and ports."
     )
 
 
 def _about_error(error: Raised, beginning: str, later: Optional[Raised] = None) -> Text:
-    words = f": `{_output.shown(error.words)}`" if error.words else ", whose message is not there"
+    words = f": `{_output.shown(error.words)}`" if error.words else ", without its message"
     own = _own_frame(error) or (_own_frame(later) if later is not None else None)
     if not error.words:
-        do = "Pass the lines below it as well: the last line of a traceback says what happened."
+        do = "Pass the lines below it as well: the last line of a traceback has the error."
     elif own is not None:
         path = "a cell of the notebook" if own.path == CELL else _output.printable(own.path)
-        line = f"Look at {path}, line {own.number}, the last of your own lines in it."
+        line = f"Look at {path}, line {own.number}, the last line of your code in the traceback."
         do = line if own.number else f"Look at {path}."
     elif error.frames:
-        do = "Look at the line of your program that begins it; this excerpt has no line of your program."
+        do = "Look at the line of your program that leads to the error. This excerpt has no line of your program."
     else:
         do = "If you have the whole traceback (the `File ...` lines), pass all of it."
     return Text(f"{beginning}{words}.", do, more=[_DOCTOR])
@@ -207,8 +209,8 @@ def _about_error(error: Raised, beginning: str, later: Optional[Raised] = None) 
 def _about_interrupt(one: Answer, error: Raised) -> Text:
     own = _own_frame(error)
     why = [f"It was at {_output.printable(own.path)}, line {own.number}."] if own is not None and own.number else []
-    do = f"If it stood still: {_hang_watch(one.logs)}"
-    return Text("It was interrupted (KeyboardInterrupt), and shows no error.", do, why)
+    do = f"If it hung: {_hang_watch(one.logs)}"
+    return Text("The program was interrupted (KeyboardInterrupt), and its log shows no error.", do, why)
 
 
 def _own_frame(error: Raised) -> Optional[frames.Frame]:
@@ -221,37 +223,37 @@ def _about_nothing(one: Answer) -> Text:
     log, status = one.logs[0], one.status
     if log.is_script and not one.matches:
         name = _output.printable(log.name)
-        do = f"`lightning-patches diagnose -- python {shlex.quote(log.name)}` runs it, and explains how it ends."
+        do = f"`lightning-patches diagnose -- python {shlex.quote(log.name)}` runs the script, and explains its error."
         return Text(f"{name} uses nothing that Lightning 2.x has removed.", do)
     if log.is_words:
-        do = "Pass the traceback or the log of the program; or say it in other words."
-        return Text("I know no bug that is described like that.", do)
+        do = "Pass the traceback or the log of the program, or describe the problem in other words."
+        return Text("I know no bug that fits this description.", do)
     if status == 0:
-        return Text("It ended well.", f"If it {_IN_WORDS}")
+        return Text("The program ended well.", f"If it {_IN_WORDS}")
     if status is not None and signal_name(status):
         name = signal_name(status)
-        killer = f"Often that is the out-of-memory killer: look at `dmesg`. {hangs.MORE_MEMORY}"
-        verdict = f"{name} ended it, and there is no error on its standard error."
+        killer = f"Often the cause is the out-of-memory killer: look at `dmesg`. {hangs.MORE_MEMORY}"
+        verdict = f"{name} ended the program, and its standard error has no error."
         return Text(verdict, killer if name == "SIGKILL" else _DOCTOR)
     if status is not None:
-        verdict = f"It ended with status {status}, and there is no error on its standard error."
-        return Text(verdict, f"Look at what it has printed; {_DOCTOR}")
+        verdict = f"The program ended with status {status}, and its standard error has no error."
+        return Text(verdict, f"Read its output. {_DOCTOR}")
     if any(match.kind == "ruled out" for match in one.matches):
-        return Text("No bug of this release shows in it.", _DOCTOR)
-    do = f"Have the errors written to it as well (`2>&1`), and pass it again. If the program ends well but {_IN_WORDS}"
-    return Text("I see no error in it.", do)
+        return Text("The log shows no bug of this release.", _DOCTOR)
+    do = f"Write errors to the log as well (`2>&1`), and pass it again. If the program ends well but {_IN_WORDS}"
+    return Text("The log shows no error.", do)
 
 
 def _about_match(one: Answer, match: Match) -> Text:
     record = match.record
     why = [record.impact.summary]
     if isinstance(record, Removed):
-        why = ["It is defined, and Lightning 2.x never calls it."] if record.is_silent else []
+        why = ["It is still defined, but Lightning 2.x never calls it."] if record.is_silent else []
     has_line = match.symptom and match.error is not None or match.ground in ("line", "weak line", "script")
     if has_line:
         why.append(_place(one, match.log.name, match.line) + match.text)
     if match.kind == "possible" and would_tell(match):
-        why.append(f"To be sure: {would_tell(match)}.")
+        why.append(f"To be sure, {would_tell(match)}.")
     more = []
     if isinstance(record, Patch):
         fixed = records.fixed_in(record)
@@ -314,7 +316,7 @@ def _written_by(one: Answer) -> str:
     known = one.facts
     if not known.releases or one.required:
         return ""
-    how = "its frames fit no other release" if known.by == "frames" else "it says so"
+    how = "its traceback fits no other release" if known.by == "frames" else "the log names it"
     written = f"Written by {known.distribution or 'lightning'} {facts.in_words(known.releases)} ({how})."
     here = [found for found in find_installed() if not known.distribution or found.distribution == known.distribution]
     others = [found for found in here if found.version not in known.releases]
@@ -340,7 +342,7 @@ def _same_error(one: Answer) -> list[str]:
     shown = {match.record.name for match in one.matches}
     names = [name for log in one.logs for name in candidates.with_same_error(log) if name not in shown]
     which = f"{'Bugs' if len(names) > 1 else 'A bug'} with the same last line: {', '.join(dict.fromkeys(names))}"
-    return [f"{which}. Only the whole traceback (the `File ...` lines) can tell."] if names else []
+    return [f"{which}. The whole traceback (the `File ...` lines) is needed to tell them apart."] if names else []
 
 
 def _left_out(logs: Sequence[Log]) -> list[str]:
@@ -365,25 +367,23 @@ def would_tell(match: Match) -> str:
     lacking = [one for one in match.verdicts if one.verdict in gate.ELSEWHERE]
     older = _older(match)
     if older:
-        return f"nothing here: {older} was not checked for this bug, and no patch is for it"
+        return f"check by hand: {older} was not checked for this bug, and has no patch for it"
     if match.error is None and isinstance(record, Patch) and record.impact.would_tell:
-        return record.impact.would_tell
+        return f"check {record.impact.would_tell}"
     if match.ground == "words":
-        return f"whether this is what happens there. `lightning-patches show {record.name}` tells more"
+        return f"compare with `lightning-patches show {record.name}`"
     if isinstance(record, Patch) and record.impact.would_tell:
-        return record.impact.would_tell
+        return f"check {record.impact.would_tell}"
     if not match.verdicts or (match.source == "installed" and lacking):
-        return "name the Lightning that wrote it, as in `--requirement lightning==2.2.5`"
+        return "name the Lightning release of the log, as in `--requirement lightning==2.2.5`"
     if lacking:
         having = [one.version for one in match.verdicts if one.verdict not in gate.ELSEWHERE]
-        return (
-            f"`pip show lightning` where it ran: {facts.in_words(having)} has the bug, and the others that fit do not"
-        )
+        return f"run `pip show lightning` in its environment: only {facts.in_words(having)} has the bug"
     if match.error is None and not record.impact.error:
-        return f"whether it is what happens there, see `lightning-patches show {record.name}`"
+        return f"compare with `lightning-patches show {record.name}`"
     if match.error is not None and not match.error.frames:
-        return "the whole traceback (the `File ...` lines)"
-    return f"whether it is what happens there: {record.impact.summary.rstrip('.')}"
+        return "pass the whole traceback (the `File ...` lines)"
+    return f"check if this happens: {record.impact.summary.rstrip('.')}"
 
 
 def _older(match: Match) -> str:
@@ -399,32 +399,34 @@ def advice(match: Match) -> str:
         where = ", ".join(one.release for one in match.verdicts)
         if isinstance(record, Removed):
             return f"{where} has it; from {record.gone} on: {record.instead}"
-        return f"{where} does not have this bug: here the cause is another one, unless the log is of another release"
+        return f"{where} does not have this bug, so the cause is another one, unless another release wrote the log"
     if isinstance(record, Removed):
         if record.instead.startswith("nothing: "):
-            return f"Take it out: {record.instead[len('nothing: ') :]}"
-        return f"Use in its place: {record.instead}"
+            return f"Remove it: {record.instead[len('nothing: ') :]}"
+        return f"Use instead: {record.instead}"
     if isinstance(record, Unpatched):
         if match.needed:
-            return f"If the file is your own: put {match.needed}; in a torch.load of your own, `weights_only=False`"
+            return (
+                f"If the file is your own: put {match.needed}. In your own torch.load calls, pass `weights_only=False`"
+            )
         return record.do or f"{record.advice}: there is no patch ({record.why_not})"
     if _older(match):
-        return f"Move to Lightning 2.x: {_older(match)} was not checked for this bug"
+        return f"Move to Lightning 2.x. {_older(match)} was not checked for this bug"
     begun = match.log.facts.start
     kinds = {one.verdict for one in match.verdicts}
     others = [WORKAROUNDS[record.name]] if record.name in WORKAROUNDS else []
     others += [f"upgrade to Lightning {record.fixed_in}"] if record.fixed_in else []
     leave = f", or {', or '.join(others)}" if others else "; no release has the fix yet"
     if kinds & set(gate.REFUSED):
-        return f"`lightning-patches status {record.name}` says why the patch is not applied here{leave}"
+        return f"`lightning-patches status {record.name}` shows why the patch is not applied here{leave}"
     if match.ground == "words":
-        return f"`lightning-patches show {record.name}` tells whether that is it, and what helps"
+        return f"`lightning-patches show {record.name}` shows its symptoms and what to do"
     if record.warns:
         return f"{_how('1', begun)}, which warns when this happens, but does not fix it{leave}"
     if not record.default and "pending" not in kinds and not match.is_patched:
         return f"{_how(f'default,{record.name}', begun)}{leave}"
     if "disabled" in kinds and record.default:
-        return f"Select the patch again, which LIGHTNING_PATCHES leaves out{leave}"
+        return f"Select the patch again: LIGHTNING_PATCHES leaves it out{leave}"
     if match.needed and record.name == "own-checkpoint-load" and not match.is_patched:
         run = _how("1", begun)
         own = "this fixes it if the run itself wrote the checkpoint"
@@ -433,7 +435,7 @@ def advice(match: Match) -> str:
         return f"Put {match.needed}{leave}"
     if match.is_patched:
         status = f"`lightning-patches status {record.name}`"
-        return f"{status} there says why the patch, which was on, did not help{leave}"
+        return f"{status}, run in its environment, shows why the patch did not help although it was on{leave}"
     return f"{_how('1', begun)}{leave}"
 
 
@@ -452,7 +454,7 @@ def _how(spec: str, begun: Start) -> str:
         option = f"--patches {shlex.quote(spec)} " if variable else ""
         return f"`lightning-patches run {option}{begun.program}`"
     if begun.how == "module":
-        return f"Put `lightning-patches run{' --patches ' + spec if variable else ''}` in the place of `python`"
+        return f"Put `lightning-patches run{' --patches ' + spec if variable else ''}` instead of `python`"
     return f"Put {calls.AT_TOP}{', and set ' + variable if variable else ''}"
 
 
@@ -463,20 +465,20 @@ def to_paste(one: Answer) -> str:
     if one.compromised is not None:
         return f"{_alert(one.compromised)}. See GHSA-w37p-236h-pfx3 ({tool})."
     if one.unknown is not None:
-        return f"{tool} does not know the first error; those that came of it hide it."
+        return f"{tool} does not know the first error. The later errors are its consequences."
     if match is not None and (match.cause or match.ground == "number"):
         return _paste_match(match, tool)
     if one.out_of_sync:
-        return f"The ranks train different models, says the check of {tool}."
+        return f"The ranks train different models (found by the check of {tool})."
     if one.hangs:
         kind = re.split(r"[;:(]|, at |, and ", one.hangs[0].verdict)[0].strip()
         waits = _WAITS_IN_GROUP.search(one.hangs[0].verdict)
         if waits is not None:
             kind = waits.group() if waits.group().startswith(kind) else f"{kind}; {waits.group()}"
-        return f"The hang watch of {tool}: {_output.shown(kind)}."
+        return f"Report of the hang watch of {tool}: {_output.shown(kind)}."
     names = [match.record.name for match in one.matches if match.kind == "possible"]
     if names:
-        return f"Perhaps {' or '.join(names[:3])}, says {tool}: `lightning-patches show {names[0]}`."
+        return f"Perhaps {' or '.join(names[:3])} ({tool}: `lightning-patches show {names[0]}`)."
     if one.logs[0].is_words or not any(log.raised for log in one.logs):
         return ""
     return f"{tool} does not know this error."
@@ -491,7 +493,7 @@ def _paste_match(match: Match, tool: str) -> str:
         return f"{record.title}{where} ({tool})."
     if known.is_no_bug(record):
         return f"{_OUTSIDE[record.group]}: {record.title}{where} ({tool})."
-    fixed = f"fixed in {record.fixed_in}" if record.fixed_in else "fixed in no release"
+    fixed = f"fixed in {record.fixed_in}" if record.fixed_in else "not fixed in any release"
     patch = f"; {tool} has a patch for it, {record.name}" if isinstance(record, Patch) else ""
     error = record.impact.error or match.symptom or record.title
     return f"A known bug of {_having(match) or 'Lightning'}{where}, {fixed}{patch}: {error}"

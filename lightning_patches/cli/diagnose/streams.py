@@ -144,7 +144,7 @@ def _limited(chunks: Iterator[bytes], left_out: list[str]) -> Iterator[bytes]:
     for chunk in chunks:
         if done >= MAX_BYTES:
             left_out.append(
-                f"Only the first {MAX_BYTES >> 30} GB were read. To have its end read, pass that: "
+                f"Only the first {MAX_BYTES >> 30} GB were read. To read its end, run "
                 "`... | tail -c 8000000 | lightning-patches diagnose -`."
             )
             return
@@ -277,7 +277,7 @@ def _decompressed(
             except Exception as error:  # each module has its own
                 if not is_begun:
                     raise UsageError(f"{shown} cannot be unpacked: {error}") from None
-                left_out.append(f"It is damaged, and was unpacked up to there: {_output.shown(str(error))}.")
+                left_out.append(f"It is damaged; the lines up to that point were read: {_output.shown(str(error))}.")
                 return
             data = one.unused_data if one.eof else b""
             is_begun = is_begun or bool(block)
@@ -288,7 +288,7 @@ def _decompressed(
     if not one.eof:
         if not is_begun:
             raise UsageError(f"{shown} cannot be unpacked: it ends too early")
-        left_out.append("It was cut off, and was unpacked up to there.")
+        left_out.append("It ends too early; the lines up to that point were read.")
 
 
 _MARKS = (

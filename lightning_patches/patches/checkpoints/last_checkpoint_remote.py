@@ -48,7 +48,7 @@ PATCH = Patch(
             '(ckpt_path="last") is set, but there is no last checkpoint available',
             "ckpt_path='last' does not find the checkpoint on S3 or GCS",
         ),
-        would_tell="the storage: it is this bug if the checkpoints are on a remote file system (s3://, gs://, "
+        would_tell="where the checkpoints are. It is this bug if they are on a remote file system (s3://, gs://, "
         "memory://)",
     ),
     after=("last-checkpoint-by-extension",),

@@ -58,7 +58,7 @@ PATCH = Patch(
         ("AssertionError at assert log_dir is not None in SaveConfigCallback",),
         error="AssertionError",
         frames=("/pytorch/cli.py",),
-        would_tell="it is this bug if the last line of the traceback is `assert log_dir is not None` in cli.py",
+        would_tell="if the last line of the traceback is `assert log_dir is not None` in cli.py",
     ),
     note="Equivalent to Trainer(logger=False), with which the config is saved in default_root_dir. Who could rely on "
     "the old behavior: no one, since it is an error. The workaround, SaveConfigCallback with save_to_log_dir=False, "

@@ -112,7 +112,7 @@ PATCH = Patch(
         error="[Rank ...] Watchdog caught collective operation timeout: WorkNCCL(...) ran for ... milliseconds before "
         "timing out.",
         frames=(" in prepare_data", "rank_zero_first", "_InfiniteBarrier"),
-        would_tell="which rank was missing, and its stack: run again with LIGHTNING_PATCHES_HANG_TIMEOUT=300. It is "
+        would_tell="with LIGHTNING_PATCHES_HANG_TIMEOUT=300 which rank is missing, and its stack. It is "
         "this bug only if that rank was in prepare_data or in a rank_zero_first block",
     ),
     opt_in="users who download or prepare data for longer than the process group's timeout",

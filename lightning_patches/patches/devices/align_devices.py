@@ -140,7 +140,7 @@ PATCH = Patch(
         error="RuntimeError: Expected all tensors to be on the same device, but found at least two devices, "
         "cuda:1 and cuda:0!",
         frames=("accelerate/hooks.py", "bitsandbytes/"),
-        would_tell="a frame of accelerate's hooks or of bitsandbytes in the traceback. Without one, the script has "
+        would_tell="if the traceback has a frame of accelerate's hooks or of bitsandbytes. Without one, the script has "
         "not moved a tensor to the model's device",
     ),
     note="A model that accelerate spread over several devices is moved to the device of the rank, as Lightning always "

@@ -59,7 +59,7 @@ PATCH = Patch(
             "hangs in barrier",
         ),
         frames=(" in barrier",),
-        would_tell="which rank was missing, and its stack: run again with LIGHTNING_PATCHES_HANG_TIMEOUT=300. Without "
+        would_tell="with LIGHTNING_PATCHES_HANG_TIMEOUT=300 which rank is missing, and its stack. Without "
         "a hang you can ignore the warning",
     ),
     opt_in="users who train with NCCL and number GPUs differently from ranks, or see torch's warning",

@@ -183,7 +183,7 @@ PATCH = Patch(
             "from outside the model",
         ),
         error="TypeError: '_FabricModule' object is not subscriptable",
-        would_tell="the callback lightning_patches.GradientSyncCheck, which names the ranks that differ. It is this "
+        would_tell="with the callback lightning_patches.GradientSyncCheck which ranks differ. It is this "
         "bug if the script calls a part of the module that it passed to `setup_module`, and not the whole",
     ),
     note="DDP only. The patch covers parts that are reached as attributes or items of the result of fabric.setup, and "
