@@ -19,11 +19,11 @@ sys.path.insert(0, str(ROOT))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("lightning-patches", "which tests are run; see tests/README.md")
-    group.addoption("--soon", action="store_true", help="those that tell most in little time")
-    group.addoption("--patch", action="append", metavar="NAME", help="those of this patch; may be repeated")
-    group.addoption("--rest", type=int, metavar="TURN", help="the others, in an order that depends on this number")
-    group.addoption("--until", type=float, metavar="TIME", help="begin none after that time, in seconds since 1970")
+    group = parser.getgroup("lightning-patches", "selection of tests; see tests/README.md")
+    group.addoption("--soon", action="store_true", help="the selection of scripts/test")
+    group.addoption("--patch", action="append", metavar="NAME", help="tests of this patch; may be repeated")
+    group.addoption("--rest", type=int, metavar="TURN", help="all other tests, in an order that depends on this number")
+    group.addoption("--until", type=float, metavar="TIME", help="start no test after this time, in seconds since 1970")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
@@ -48,14 +48,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     until = item.config.getoption("until")
     if until is not None and time.time() > until:
-        pytest.skip("no time was left for it (--until)")
+        pytest.skip("not started before the end of --until")
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
     """Print, below pytest's last line, how many tests were skipped because there are no simulated GPUs."""
     yield
-    terminal = session.config.pluginmanager.get_plugin("terminalreporter")  # the workers of xdist have none
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")  # None in the workers of xdist
     skipped = terminal.stats.get("skipped", []) if terminal else []
     if not skipped:
         return

@@ -15,16 +15,16 @@ TESTS = ROOT / "tests"
 PATCHES = ROOT / "lightning_patches" / "patches"
 LAST_OF_1X = "1.9.5"
 PART_OF_1X = 8
-"""A run without arguments has each eighth boundary on it."""
+"""A run without arguments includes every eighth boundary on this release."""
 SOON = (
     "unit/",
-    "conformance/test_records.py",
     "equivalence/test_boundaries.py",
     "equivalence/test_diffs.py",
+    "equivalence/test_records.py",
     "equivalence/test_scripts.py",
     "differential/test_resume.py",
 )
-"""Below ``tests``: what every run without arguments has, but for what is marked as slow, and most of the boundaries."""
+"""Paths below ``tests`` that every run without arguments includes, except tests marked as slow and most boundaries."""
 
 
 def soon(items: Sequence[Any]) -> list[bool]:

@@ -1,6 +1,6 @@
 """Every patch passes the conformance checks in its oldest and newest affected release of both distributions.
 
-``program.py`` has the checks. One process checks all patches of a release.
+``conformance_program.py`` has the checks. One process checks all patches of a release.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support import variants
 from tests.unit.fakes import AFFECTED, check, python, write_lightning
 
 PATCHES = tuple(patch for patch in all_patches() if patch.affected_known)
-PROGRAM = Path(__file__).with_name("program.py")
+PROGRAM = Path(__file__).with_name("conformance_program.py")
 
 
 def affected(patch: Patch, distribution: str) -> list[str]:
@@ -60,7 +60,7 @@ GROUPS = sorted({(distribution, release) for distribution, release, _ in CHOSEN}
 
 @cache
 def conformance(distribution: str, release: str) -> dict[str, Any]:
-    """Return the findings of ``program.py`` in a release."""
+    """Return the findings of ``conformance_program.py`` in a release."""
     variables = variants.environment_of(variants.Variant(distribution, release))
     with tempfile.TemporaryDirectory() as directory:
         status, printed = variants.preloaded().execute(PROGRAM, variables, timeout=280, cwd=directory)

@@ -1,6 +1,6 @@
 """Runs the conformance checks of all patches in one release, and prints what fails as JSON.
 
-    python program.py lightning        # with the release, and this repository, on PYTHONPATH
+    python conformance_program.py lightning        # with the release, and this repository, on PYTHONPATH
 
 Started by ``test_conformance.py``. Users and tools do more with Lightning's functions than call them: they pickle,
 inspect and override them. Each check covers one such use, whose result must be the same as without the patch.
