@@ -462,9 +462,8 @@ def _message(new: tuple[Difference, ...]) -> str:
         missing = f"; it is missing on rank {_span(first.missing)}" if first.missing else ""
         lines.append(f"At step {first.step} ({since}): {kind}s of {listed}{more} (ranks that agree: {groups}{missing})")
     return (
-        f"Ranks train different models. {'. '.join(lines)}. Something goes past DDP: a part of the module that is "
-        "called by itself, a parameter that was unfrozen or added after the set-up, or a change that only some ranks "
-        "make."
+        f"Ranks train different models. {'. '.join(lines)}. A change bypasses DDP: the script calls a part of "
+        "the module directly, a parameter was unfrozen or added after the set-up, or only some ranks make the change."
     )
 
 

@@ -345,7 +345,7 @@ def test_stack_signal_interrupts_no_system_call() -> None:
     """A rank that sleeps in C with the GIL writes its stack and continues to sleep."""
     ended = run("2", "arrives after last", "sleeps_with_the_gil after")
     assert ended.statuses == [0, 0], ended
-    assert "It is in code that lets no other Python thread run:" in ended.outputs[0], ended
+    assert "It is in code that blocks all other Python threads:" in ended.outputs[0], ended
     assert "slept for 25 s" in ended.outputs[1], ended
 
 

@@ -32,11 +32,11 @@ SAID = (
     ("rank 1 in all_reduce 2; rank 0 in barrier 2.", "different collectives"),
     ("ranks 0, 1 in barrier 2; no rank is missing, the communication itself makes no progress.", "the network"),
     ("ranks 0, 1 in barrier 2; nobody is missing, the communication itself does not go on.", "the network"),  # 0.2.0
-    ("rank 1 (host a, pid 2) has waited 9 s, in barrier 2, and the watch of rank 0, which would know more, can't be "
+    ("rank 1 (host a, pid 2) has waited 9 s, in barrier 2, and the watch of rank 0 can't be "
      "reached.", "the process of rank 0"),
 )  # fmt: skip
 KINDS = (
-    ([{"kind": "out of memory", "text": "was lost without a word."}], "more memory"),
+    ([{"kind": "out of memory", "text": "was lost without an error message."}], "more memory"),
     ([{"kind": "died", "text": "has ended with a word of its own: OOM killer."}], "`dmesg`"),
     ([{"kind": "died", "cause": "killed by SIGSEGV"}, {"kind": "failed"}], "last output"),
     ([{"kind": "failed", "detail": "ValueError: rank 1 died (of what?)"}, {"kind": "waits"}], "Fix that error"),

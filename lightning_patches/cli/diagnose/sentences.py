@@ -173,8 +173,8 @@ def stalled(begun: StalledStart) -> str:
 def out_of_sync(one: OutOfSync) -> str:
     """Return the advice for a GradientSyncError."""
     what = (
-        "At that step something goes past DDP for what the error names: a part of the module that is called by "
-        "itself, a parameter that was unfrozen or added after the set-up, or a change that only some ranks make"
+        "At that step, a change of the named tensors bypasses DDP: the script calls a part of the module directly, a "
+        "parameter was unfrozen or added after the set-up, or only some ranks make the change"
     )
     if not one.suspects:
         return f"{what}."

@@ -47,7 +47,7 @@ def _absent(ranks: list[int], peers: Collection[Peer], sees_all: bool) -> list[S
             pid, began = started[rank]
             found = _processes.works(pid)
             works = bool(found)
-            text = f"has not said hello to rank zero: {_processes.condition(pid, began)}"
+            text = f"has not contacted rank zero: {_processes.condition(pid, began)}"
             text += ", and works." if works else "."
             where = f"host {host}, pid {pid}"
             kind = _report.WORKS if works else _report.UNWATCHED
@@ -55,11 +55,11 @@ def _absent(ranks: list[int], peers: Collection[Peer], sees_all: bool) -> list[S
             state.unseen = found is None
             states.append(state)
         elif any(peer.beat and peer.beat["numbers"] for peer in peers):
-            text = "is not watched: it is in the process group, and has not said hello to rank zero."
+            text = "is not watched: it is in the process group, and has not contacted rank zero."
             states.append(State(f"rank {rank}", rank, "", _report.UNWATCHED, text=text, unseen=True))
         else:
-            text = f"has not said hello to rank zero, and no process of host {host} was started for it"
-            text += "." if sees_all else " (what is not watched on other hosts or in containers can't be seen)."
+            text = f"has not contacted rank zero, and no process of host {host} was started for it"
+            text += "." if sees_all else " (unwatched ranks on other hosts or in containers are not visible)."
             kind = _report.ABSENT if sees_all else _report.UNWATCHED
             states.append(State(f"rank {rank}", rank, "", kind, text=text, unseen=not sees_all))
     return states
@@ -78,7 +78,9 @@ def _state(peer: Peer, point: Optional[Peer], timeout: float) -> State:
         died = _report.OUT_OF_MEMORY if outside.for_memory else _report.DIED
         state.kind, state.works = died if outside.gone else _report.SILENT, outside.works
         state.unseen = (outside.unclear or not outside.seen) and not peer.has_gone
-        state.text = f"{'has ended' if outside.gone else 'was lost'} without a word: {outside.condition}.{last}"
+        state.text = (
+            f"{'has ended' if outside.gone else 'was lost'} without an error message: {outside.condition}.{last}"
+        )
     elif peer.ending is not None and peer.ending.kind == FINISHED:
         state.kind, state.text = _report.LEFT, f"has left: its program has ended.{last}"
     elif peer.ending is not None and peer.ending.kind == STOPPED:
@@ -93,7 +95,7 @@ def _state(peer: Peer, point: Optional[Peer], timeout: float) -> State:
         state.unseen, state.children = outside.unclear or not outside.seen, outside.children
         state.text = f"does not answer: {outside.condition}{', and works' if outside.works else ''}.{last}"
         if outside.stack:
-            state.text += " It is in code that lets no other Python thread run:"
+            state.text += " It is in code that blocks all other Python threads:"
     elif peer.waits and point is not None and peer.is_in_the_call_of(point):
         state.kind, state.call, state.seconds = _report.WAITS, peer.call, peer.waits
     elif peer.waits:
@@ -106,10 +108,10 @@ def _state(peer: Peer, point: Optional[Peer], timeout: float) -> State:
         state.text = f"has made no progress for {beat['idle']:.0f} s."
     elif beat["works"]:
         state.kind, state.works = _report.WORKS, True
-        state.text = f"works: it is at {state.place}."
+        state.text = f"is busy at {state.place}."
     else:
         state.seconds, state.unseen = beat["still"], beat["unclear"]
-        state.text = f"is not there; its main thread has not moved for {beat['still']:.0f} s."
+        state.text = f"has not arrived; its main thread has not moved for {beat['still']:.0f} s."
         if state.unseen:
-            state.text += " It is unknown if it works: it wakes up, and the traffic of its sockets can't be measured."
+            state.text += " It may be busy: it wakes up, and its network traffic can't be measured."
     return state

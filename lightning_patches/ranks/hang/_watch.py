@@ -408,31 +408,31 @@ class Watch:
         if view.waits:
             where = f"in {_report.Call(view.what, max(view.numbers.values(), default=-1))}"
             does = f"has waited {view.waits:.0f} s, {where}"
-        verdict, lines = f"{me} {does}, and the watch of rank 0, which would know more, can't be reached", []
+        verdict, lines = f"{me} {does}, and the watch of rank 0 can't be reached", []
         zero = self._zero()
         if zero is not None:
             outside = self._job.look(0, lives=True)
             lines.append(f"  rank 0 (pid {zero.pid}): {outside.condition}.")
             lines += _report.indented("\n".join(outside.frames), 8) if outside.stack else []
         elif self._has_met_zero:
-            lines.append("  rank 0 was there before.")
+            lines.append("  This rank has reached rank 0 before.")
         else:
-            lines.append(f"  It was never there: {self._advice(identity)}")
+            lines.append(f"  This rank has never reached rank 0: {self._advice(identity)}")
         lines += [f"  stack of {identity.name}:", *_report.indented("\n".join(_stacks.describe_in_short()), 11)]
         return verdict, where, lines
 
     def _advice(self, identity: Identity) -> str:
         if identity.one_node:
-            return "rank 0 has not begun, or is not watched."
+            return "rank 0 has not started, or is not watched."
         if self._exchange is None or self._exchange.secret is None:
             return (
-                "rank 0 has not begun, or this node can't know its secret. Set "
+                "rank 0 has not started, or this node can't know its secret. Set "
                 f"{_secret.VARIABLE} to the same {_secret.SHORTEST} characters or more on all nodes."
             )
         ports = ", ".join(map(str, _secret.ports(self._exchange.secret, identity)))
         return (
-            f"no watch answers at {identity.address}, ports {ports}: rank 0 has not begun, is not watched, or "
-            f"a firewall is in between ({_secret.PORT_VARIABLE} sets the port)."
+            f"no watch answers at {identity.address}, ports {ports}: rank 0 has not started, is not watched, or "
+            f"a firewall is between the nodes ({_secret.PORT_VARIABLE} sets the port)."
         )
 
     # ---------------------------------------------------------------- ends and forks
