@@ -1,7 +1,7 @@
 """The expectation for a scenario: the bug on stock, and observations on which the other variants must agree.
 
-Each case of a scenario is a :class:`Proof` in ``PROOFS`` of the patch's test, ``tests/patches/*/test_*.py``. A test
-fails for a patch without a proof.
+Each case of a scenario is a :class:`Proof` in ``PROOFS`` of the patch's test, ``tests/patches/*/test_*.py``, usually
+created by :func:`proofs`. A test fails for a patch without a proof.
 """
 
 from __future__ import annotations
@@ -64,6 +64,22 @@ class Proof:
 
     def __str__(self) -> str:
         return f"{self.patch}:{self.case}" if self.case else self.patch
+
+
+def proofs(
+    patch: str, shows_bug: Callable[[Any], bool], *cases: str, recommended: Optional[str] = None, **fields: Any
+) -> tuple[Proof, ...]:
+    """Return a proof for each case, or for the program without a case.
+
+    Args:
+        patch: see :class:`Proof`, also for ``shows_bug`` and ``fields``.
+        cases: the cases.
+        recommended: as in :class:`Proof`, with ``{}`` for the case.
+    """
+    return tuple(
+        Proof(patch, shows_bug, case, recommended=None if recommended is None else recommended.format(case), **fields)
+        for case in cases or ("",)
+    )
 
 
 def ends_with(message: str) -> Callable[[Any], bool]:

@@ -1,17 +1,15 @@
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.programs import Program
 
 PATCH = "accumulation-across-validation"
 PROGRAM = Program(PATCH, "2.0.9", alone=True)
-PROOFS = (
-    Proof(
-        PATCH,
-        sees(lambda seen: seen["gradients"] == [None] * 4),
-        case="automatic",
-        observed=only("gradients", "weight"),
-        right=sees(lambda seen: seen["gradients"][0] == [((1 + 2) / 4).hex()] and not seen["overridden"]),
-        note="how often zero_grad was called: 2.1.0 also calls it elsewhere",
-    ),
+PROOFS = proofs(
+    PATCH,
+    sees(lambda seen: seen["gradients"] == [None] * 4),
+    "automatic",
+    observed=only("gradients", "weight"),
+    right=sees(lambda seen: seen["gradients"][0] == [((1 + 2) / 4).hex()] and not seen["overridden"]),
+    note="how often zero_grad was called: 2.1.0 also calls it elsewhere",
 )
 
 

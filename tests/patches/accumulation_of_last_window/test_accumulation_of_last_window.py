@@ -1,6 +1,6 @@
 """Issue 19987: gradients are accumulated over 4 of 10 batches."""
 
-from tests.equivalence.proof import Proof, observes
+from tests.equivalence.proof import observes, proofs
 from tests.support.variants import Variant, run
 
 NAME = "accumulation-of-last-window"
@@ -14,11 +14,9 @@ def test_run_whose_batches_are_divided_evenly_is_unchanged():
     assert stock.ok and stock.observations == shim.observations
 
 
-PROOFS = (
-    Proof(
-        NAME,
-        shows_bug=observes({"gradients": ["1", "1", "0.5"]}),
-        right=observes({"gradients": ["1", "1", "1"]}),
-        recommended="scaled",
-    ),
+PROOFS = proofs(
+    NAME,
+    observes({"gradients": ["1", "1", "0.5"]}),
+    recommended="scaled",
+    right=observes({"gradients": ["1", "1", "1"]}),
 )

@@ -283,11 +283,7 @@ def attempt(training):
 if __name__ == "__main__":
     case, _, recommended = scenario.CASE.partition("_without_")
     gpus = {"accelerator": "gpu", "devices": 2}
-    makes = {
-        "peft": language_model,
-        "spread": lambda: net(SPREAD),
-        "offloaded": lambda: net(OFFLOADED),
-    }
+    makes = {"peft": language_model, "spread": lambda: net(SPREAD), "offloaded": lambda: net(OFFLOADED)}
     plain = makes.get(case, lambda: net({"": 0}))
     make = (lambda: without_hooks(plain())) if recommended else plain
     if recommended and case == "peft":

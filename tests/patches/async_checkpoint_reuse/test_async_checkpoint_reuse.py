@@ -1,5 +1,5 @@
 from tests.differential.trial import difference
-from tests.equivalence.proof import Proof, observes, sees
+from tests.equivalence.proof import observes, proofs, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("async-checkpoint-reuse", "2.5.3")
@@ -7,10 +7,7 @@ PROGRAM = Program("async-checkpoint-reuse", "2.5.3")
 ERROR = "RuntimeError: cannot schedule new futures after shutdown"
 
 test_second_validation_saves = PROGRAM.fixed(
-    "validate",
-    bug=observes({"error": ERROR}),
-    right=sees(lambda seen: seen["files"] == ["epoch=0.ckpt"]),
-    like="2.5.4",
+    "validate", bug=observes({"error": ERROR}), right=sees(lambda seen: seen["files"] == ["epoch=0.ckpt"]), like="2.5.4"
 )
 
 
@@ -18,11 +15,9 @@ def test_custom_executor_is_kept():
     assert not difference("own_executor", "2.5.2", "async-checkpoint-reuse")
 
 
-PROOFS = (
-    Proof(
-        "async-checkpoint-reuse",
-        lambda result: not result.ok and observes({"error": ERROR})(result),
-        case="fit",
-        right=sees(lambda seen: seen["files"] == ["epoch=0.ckpt", "epoch=1.ckpt"]),
-    ),
+PROOFS = proofs(
+    "async-checkpoint-reuse",
+    lambda result: not result.ok and observes({"error": ERROR})(result),
+    "fit",
+    right=sees(lambda seen: seen["files"] == ["epoch=0.ckpt", "epoch=1.ckpt"]),
 )

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, ends_with, sees
+from tests.equivalence.proof import ends_with, proofs, sees
 from tests.support.programs import Program
 
 NAME = "automatic-optimization-mapping"
@@ -13,10 +13,8 @@ def test_mapping_without_a_loss_is_refused_like_a_dict():
     assert "the 'loss' key needs to be present" in PROGRAM.shim("lossless").output
 
 
-PROOFS = (
-    Proof(
-        NAME,
-        ends_with("In automatic optimization, `training_step` must return a Tensor"),
-        right=sees(lambda seen: seen["seen"] == [[["loss", "width"], 3, False]] * 2),
-    ),
+PROOFS = proofs(
+    NAME,
+    ends_with("In automatic optimization, `training_step` must return a Tensor"),
+    right=sees(lambda seen: seen["seen"] == [[["loss", "width"], 3, False]] * 2),
 )

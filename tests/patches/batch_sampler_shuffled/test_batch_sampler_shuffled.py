@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import Proof
+from tests.equivalence.proof import proofs
 from tests.support.programs import Program
 
 PROGRAM = Program("batch-sampler-shuffled", "2.4.0")
@@ -24,4 +24,4 @@ def _shuffled(result: Any) -> bool:
     return not _in_order(result) and len({item for rank in result.observations for item in rank["seen"]}) == 12
 
 
-PROOFS = (Proof("batch-sampler-shuffled", _in_order, case="random", right=_shuffled),)
+PROOFS = proofs("batch-sampler-shuffled", _in_order, "random", right=_shuffled)

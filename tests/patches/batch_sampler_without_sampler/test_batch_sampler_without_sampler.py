@@ -1,9 +1,7 @@
-from tests.equivalence.proof import Proof, ends_with, observes
+from tests.equivalence.proof import ends_with, observes, proofs
 
-PROOFS = (
-    Proof(
-        "batch-sampler-without-sampler",
-        ends_with("object has no attribute 'sampler'"),
-        right=observes({"seen": [0, 8, 1, 9, 2, 10]}),
-    ),
+PROOFS = proofs(
+    "batch-sampler-without-sampler",
+    ends_with("object has no attribute 'sampler'"),
+    right=observes({"seen": [0, 8, 1, 9, 2, 10]}),
 )

@@ -1,15 +1,13 @@
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("batch-size-finder-tried-size", "2.5.6", alone=True)
 
-PROOFS = (
-    Proof(
-        "batch-size-finder-tried-size",
-        sees(lambda seen: seen["found"] == seen["set"] == 16 and 16 not in seen["tried"]),
-        case="power",
-        right=sees(lambda seen: seen["found"] == seen["set"] and seen["found"] in seen["tried"]),
-    ),
+PROOFS = proofs(
+    "batch-size-finder-tried-size",
+    sees(lambda seen: seen["found"] == seen["set"] == 16 and 16 not in seen["tried"]),
+    "power",
+    right=sees(lambda seen: seen["found"] == seen["set"] and seen["found"] in seen["tried"]),
 )
 
 test_search_that_ends_without_an_error_is_unchanged = PROGRAM.unchanged("oom", "first", "small")

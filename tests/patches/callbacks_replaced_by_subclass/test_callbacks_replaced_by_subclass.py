@@ -1,9 +1,7 @@
-from tests.equivalence.proof import Proof, observes
+from tests.equivalence.proof import observes, proofs
 
-PROOFS = (
-    Proof(
-        "callbacks-replaced-by-subclass",
-        observes({"callbacks": ["Base", "Other", "Own"]}),
-        right=observes({"callbacks": ["Other", "Own"]}),
-    ),
+PROOFS = proofs(
+    "callbacks-replaced-by-subclass",
+    observes({"callbacks": ["Base", "Other", "Own"]}),
+    right=observes({"callbacks": ["Other", "Own"]}),
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.variants import Variant, run
 
 NAME = "checkpoint-after-own-validation"
@@ -15,14 +15,12 @@ def test_other_checkpoints_are_unchanged(case):
     assert stock.ok and shim.observations == stock.observations, (stock, shim)
 
 
-PROOFS = (
-    Proof(
-        NAME,
-        sees(lambda seen: seen["best"] != "step=4.ckpt"),
-        case="within",
-        since="2.5.5",
-        recommended="subclass",
-        observed=only("best"),
-        right=sees(lambda seen: seen["best"] == "step=4.ckpt"),
-    ),
+PROOFS = proofs(
+    NAME,
+    sees(lambda seen: seen["best"] != "step=4.ckpt"),
+    "within",
+    recommended="subclass",
+    since="2.5.5",
+    observed=only("best"),
+    right=sees(lambda seen: seen["best"] == "step=4.ckpt"),
 )

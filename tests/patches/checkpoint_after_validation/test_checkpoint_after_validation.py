@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("checkpoint-after-validation", "2.5.4", alone=True)
@@ -46,13 +46,7 @@ def test_ranks_defer_the_same_saves():
 
 
 test_other_checkpoints_are_unchanged = PROGRAM.unchanged(
-    "epoch",
-    "clock",
-    "train_metric",
-    "subclass",
-    "upload",
-    on=("2.0.0", "2.2.5"),
-    distribution="pytorch-lightning",
+    "epoch", "clock", "train_metric", "subclass", "upload", on=("2.0.0", "2.2.5"), distribution="pytorch-lightning"
 )
 test_misspelled_metric_is_still_an_error = PROGRAM.unchanged(
     "misspelled",
@@ -60,12 +54,10 @@ test_misspelled_metric_is_still_an_error = PROGRAM.unchanged(
     ends_well=False,
 )
 
-PROOFS = tuple(
-    Proof(
-        "checkpoint-after-validation",
-        sees(lambda seen: seen["best"] != BEST),
-        case=case,
-        right=sees(lambda seen: seen["best"] == BEST),
-    )
-    for case in ("explicit", "before")
+PROOFS = proofs(
+    "checkpoint-after-validation",
+    sees(lambda seen: seen["best"] != BEST),
+    "explicit",
+    "before",
+    right=sees(lambda seen: seen["best"] == BEST),
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, observes
+from tests.equivalence.proof import observes, proofs
 from tests.support.programs import Program
 
 PROGRAM = Program("checkpoint-exists-on-rank-zero", "2.5.6", alone=True)
@@ -36,6 +36,4 @@ test_custom_broadcast_of_a_strategy_is_called = PROGRAM.unchanged(
     "own-broadcast", "proxy", "property", on=("2.0.9", "2.5.6"), check=observes({"exists": True}), toggle="default"
 )
 
-PROOFS = (
-    Proof("checkpoint-exists-on-rank-zero", is_denied, case="denied", right=observes({"saved": True}, {"saved": True})),
-)
+PROOFS = proofs("checkpoint-exists-on-rank-zero", is_denied, "denied", right=observes({"saved": True}, {"saved": True}))

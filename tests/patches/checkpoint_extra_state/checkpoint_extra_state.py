@@ -54,7 +54,5 @@ if __name__ == "__main__":
     holder = getattr(loaded, "layer", None) if scenario.CASE == "layer" else loaded
     weight = loaded is not None and scenario.CASE != "only" and torch.equal(loaded.layer.weight, model.layer.weight)
     scenario.observe(
-        error=error,
-        loaded=loaded and [str(loaded.device), weight],
-        remembered=getattr(holder, "remembered", None),
+        error=error, loaded=loaded and [str(loaded.device), weight], remembered=getattr(holder, "remembered", None)
     )

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof
+from tests.equivalence.proof import proofs
 from tests.support.programs import Program
 
 NAME = "checkpoint-without-orig-mod"
@@ -19,12 +19,10 @@ def test_compiled_model_resumes_from_the_checkpoint(version):
 
 test_patch_is_opt_in = PROGRAM.unchanged("parts", ends_well=False, toggle="default")
 
-PROOFS = tuple(
-    Proof(
-        NAME,
-        lambda result: not result.ok and "_orig_mod" in result.output and "Unexpected key(s)" in result.output,
-        case=case,
-        recommended=f"{case}-renamed",
-    )
-    for case in ("parts", "whole")
+PROOFS = proofs(
+    NAME,
+    lambda result: not result.ok and "_orig_mod" in result.output and "Unexpected key(s)" in result.output,
+    "parts",
+    "whole",
+    recommended="{}-renamed",
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("checkpoint-written-once", "2.6.6", toggle="1,checkpoint-written-once")
@@ -33,12 +33,10 @@ def test_unpicklable_checkpoint_raises():
 
 test_release_without_staging_is_unchanged = PROGRAM.unchanged("mode", on=("2.3.3",))
 
-PROOFS = (
-    Proof(
-        "checkpoint-written-once",
-        sees(lambda seen: seen["copied"] and seen["staged"]),
-        case="save",
-        observed=only("error", "copied", "staged", "whole", "there"),
-        recommended="by-hand",
-    ),
+PROOFS = proofs(
+    "checkpoint-written-once",
+    sees(lambda seen: seen["copied"] and seen["staged"]),
+    "save",
+    recommended="by-hand",
+    observed=only("error", "copied", "staged", "whole", "there"),
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.variants import Variant, run
 
 NAME = "cli-checkpoint-of-other-class"
@@ -50,14 +50,12 @@ def test_warning_about_the_checkpoint_class_is_absent_in_subclass_mode():
     assert observed("2.6.6", "trained", NAME) == ({"failed": None, "made": "Trained", "width": 5}, [])
 
 
-PROOFS = tuple(
-    Proof(
-        NAME,
-        sees(lambda seen: seen["failed"] is True),
-        case=case,
-        observed=only("failed", "made", "width"),
-        recommended=f"{case}-stripped",
-        right=sees(lambda seen: seen["made"] is not None),
-    )
-    for case in ("other", "none")
+PROOFS = proofs(
+    NAME,
+    sees(lambda seen: seen["failed"] is True),
+    "other",
+    "none",
+    recommended="{}-stripped",
+    observed=only("failed", "made", "width"),
+    right=sees(lambda seen: seen["made"] is not None),
 )

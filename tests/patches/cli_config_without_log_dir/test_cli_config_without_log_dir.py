@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.variants import Variant, run
 
 
@@ -25,12 +25,10 @@ def test_save_config_of_a_subclass_is_called_once():
     assert seen("own", True)[1] == {"configs": 1, "steps": 1, "saved": 1}
 
 
-PROOFS = (
-    Proof(
-        "cli-config-without-log-dir",
-        sees(lambda seen: seen.get("error", "").startswith("AssertionError")),
-        case="remote",
-        recommended="no-logger",
-        right=sees(lambda seen: seen["configs"] == 1),
-    ),
+PROOFS = proofs(
+    "cli-config-without-log-dir",
+    sees(lambda seen: seen.get("error", "").startswith("AssertionError")),
+    "remote",
+    recommended="no-logger",
+    right=sees(lambda seen: seen["configs"] == 1),
 )

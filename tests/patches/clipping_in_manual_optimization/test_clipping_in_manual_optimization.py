@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, ends_with, only
+from tests.equivalence.proof import ends_with, only, proofs
 from tests.support.programs import Program
 
 NAME = "clipping-in-manual-optimization"
@@ -23,7 +23,12 @@ test_gradients_without_a_clip_value_are_unchanged = PROGRAM.unchanged("zero", on
 
 test_patch_is_opt_in = PROGRAM.unchanged("norm", ends_well=False, toggle="default")
 
-PROOFS = tuple(
-    Proof(NAME, ends_with(REFUSED), case, observed=only("norms", "layer", "other"), recommended=f"{case}-called")
-    for case in ("norm", "value", "mixed")
+PROOFS = proofs(
+    NAME,
+    ends_with(REFUSED),
+    "norm",
+    "value",
+    "mixed",
+    recommended="{}-called",
+    observed=only("norms", "layer", "other"),
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.programs import Program
 
 NAME = "clipping-of-scaled-gradients"
@@ -26,14 +26,13 @@ def test_program_that_compensates_for_the_scale_trains_as_on_stock(case):
     assert stock["moved"] and stock["weights"] == shim["weights"] != opted["weights"]
 
 
-PROOFS = tuple(
-    Proof(
-        NAME,
-        sees(lambda seen: not seen["moved"]),
-        case=case,
-        observed=only("weights", "moved"),
-        recommended=f"{case}-by-hand",
-        right=sees(lambda seen: seen["moved"]),
-    )
-    for case in ("norm", "value", "two")
+PROOFS = proofs(
+    NAME,
+    sees(lambda seen: not seen["moved"]),
+    "norm",
+    "value",
+    "two",
+    recommended="{}-by-hand",
+    observed=only("weights", "moved"),
+    right=sees(lambda seen: seen["moved"]),
 )

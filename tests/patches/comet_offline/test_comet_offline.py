@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.variants import Variant, run
 
 
@@ -12,13 +12,11 @@ def test_other_experiments_are_unchanged(case):
     assert stock.ok and shim.observations == stock.observations, (stock, shim)
 
 
-PROOFS = (
-    Proof(
-        "comet-offline",
-        sees(lambda seen: seen["disabled"] is True and not seen["recorded"]),
-        case="offline",
-        since="2.5.1",
-        recommended="started",
-        right=sees(lambda seen: seen["recorded"] and seen["online"] is False),
-    ),
+PROOFS = proofs(
+    "comet-offline",
+    sees(lambda seen: seen["disabled"] is True and not seen["recorded"]),
+    "offline",
+    recommended="started",
+    since="2.5.1",
+    right=sees(lambda seen: seen["recorded"] and seen["online"] is False),
 )

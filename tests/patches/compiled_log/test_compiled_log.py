@@ -1,15 +1,14 @@
 import pytest
 import torch
 
-from tests.equivalence.proof import Proof, ends_with, only
+from tests.equivalence.proof import ends_with, only, proofs
 from tests.support.programs import Program
 
 PROGRAM = Program("compiled-log", "2.5.1")
 
 ERROR = "InternalTorchDynamoError"
-PROOFS = tuple(
-    Proof("compiled-log", ends_with(ERROR), case=case, observed=only("metrics", "weights"), recommended="eager")
-    for case in ("model", "step")
+PROOFS = proofs(
+    "compiled-log", ends_with(ERROR), "model", "step", recommended="eager", observed=only("metrics", "weights")
 )
 
 pytestmark = pytest.mark.skipif(
@@ -17,10 +16,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize(
-    ("version", "case"),
-    [("2.0.0", "model"), ("2.3.3", "step"), ("2.6.6", "model")],
-)
+@pytest.mark.parametrize(("version", "case"), [("2.0.0", "model"), ("2.3.3", "step"), ("2.6.6", "model")])
 def test_compiled_module_logs_the_same_values(version, case):
     stock = PROGRAM.stock(case, version)
     assert not stock.ok and ERROR in stock.output, stock

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, ends_with, sees
+from tests.equivalence.proof import ends_with, proofs, sees
 from tests.support.programs import Program
 
 NAME = "compiled-sharded-checkpoint"
@@ -6,12 +6,10 @@ PROGRAM = Program(NAME, "2.6.0", options={"simulated_cuda": True})
 
 test_uncompiled_model_is_saved_as_on_stock = PROGRAM.unchanged("plain")
 
-PROOFS = (
-    Proof(
-        NAME,
-        ends_with("KeyError: 'layer.weight'"),
-        since="2.3.0",
-        simulated_cuda=True,
-        right=sees(lambda seen: seen["groups"] == [[0, 1]] and len(seen["momentum"]) == 2),
-    ),
+PROOFS = proofs(
+    NAME,
+    ends_with("KeyError: 'layer.weight'"),
+    since="2.3.0",
+    simulated_cuda=True,
+    right=sees(lambda seen: seen["groups"] == [[0, 1]] and len(seen["momentum"]) == 2),
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, observes
+from tests.equivalence.proof import observes, proofs
 from tests.support.programs import Program
 
 PROGRAM = Program("csv-logger-hparams-once", "2.5.0.post0", "pytorch-lightning")
@@ -17,10 +17,6 @@ def test_changed_hyperparameters_are_written(version, case, text):
     assert [result.facts["text"] for result in PROGRAM.both(case, version)] == [text, text]
 
 
-PROOFS = (
-    Proof(
-        "csv-logger-hparams-once",
-        observes({"often": True, "text": TEXT}),
-        right=observes({"often": False, "text": TEXT}),
-    ),
+PROOFS = proofs(
+    "csv-logger-hparams-once", observes({"often": True, "text": TEXT}), right=observes({"often": False, "text": TEXT})
 )

@@ -21,9 +21,7 @@ def sorted_rows(observations):
 
 PROOFS = (
     Proof(
-        "csv-logger-own-file",
-        sees(lambda seen: len(seen.get("files", {}).get("mine", ())) == 5),
-        observed=sorted_rows,
+        "csv-logger-own-file", sees(lambda seen: len(seen.get("files", {}).get("mine", ())) == 5), observed=sorted_rows
     ),
     Proof("csv-logger-own-file", ends_with(MESSAGE), case="other", observed=sorted_rows),
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import Observations, Proof, sees
+from tests.equivalence.proof import Observations, proofs, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("dataloader-error-unmasked", "2.0.9")
@@ -36,8 +36,7 @@ def assert_right(found: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("distribution", "version"),
-    [("lightning", "2.1.0"), ("pytorch-lightning", "2.3.3"), ("lightning", "2.6.6")],
+    ("distribution", "version"), [("lightning", "2.1.0"), ("pytorch-lightning", "2.3.3"), ("lightning", "2.6.6")]
 )
 def test_error_of_a_worker_is_raised_unchanged(distribution: str, version: str) -> None:
     stock = PROGRAM.stock(version=version, distribution=distribution).facts
@@ -77,11 +76,9 @@ def _unmasked(observations: Observations) -> Any:
     ]
 
 
-PROOFS = (
-    Proof(
-        "dataloader-error-unmasked",
-        sees(lambda seen: "Please call `iter(combined_loader)` first." in (seen["workers"]["error"] or "")),
-        observed=_masked,
-        recommended_observed=_unmasked,
-    ),
+PROOFS = proofs(
+    "dataloader-error-unmasked",
+    sees(lambda seen: "Please call `iter(combined_loader)` first." in (seen["workers"]["error"] or "")),
+    observed=_masked,
+    recommended_observed=_unmasked,
 )

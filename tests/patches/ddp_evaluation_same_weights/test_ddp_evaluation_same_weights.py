@@ -3,7 +3,7 @@ from typing import Any, Callable
 
 import pytest
 
-from tests.equivalence.proof import Proof
+from tests.equivalence.proof import proofs
 from tests.support.variants import Result, Variant, run
 
 pytestmark = pytest.mark.distributed
@@ -50,7 +50,4 @@ def _both(check: Callable[[Any], bool]) -> Callable[[Result], bool]:
     return lambda result: len(result.observations) == 2 and check(result.observations)
 
 
-PROOFS = tuple(
-    Proof("ddp-evaluation-same-weights", _both(each_its_own), case=case, right=_both(in_step))
-    for case in ("validate", "predict")
-)
+PROOFS = proofs("ddp-evaluation-same-weights", _both(each_its_own), "validate", "predict", right=_both(in_step))

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import Proof
+from tests.equivalence.proof import proofs
 from tests.support.programs import Program
 from tests.support.variants import Variant, run
 
@@ -70,4 +70,4 @@ def _ranks_agree(result: Any) -> bool:
     return len(result.observations) == 2 and not _ranks_differ(result)
 
 
-PROOFS = (Proof("ddp-static-graph-manual", _ranks_differ, case="static", recommended="plain", right=_ranks_agree),)
+PROOFS = proofs("ddp-static-graph-manual", _ranks_differ, "static", recommended="plain", right=_ranks_agree)

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, only
+from tests.equivalence.proof import only, proofs
 from tests.support.programs import Program
 
 pytestmark = pytest.mark.distributed
@@ -21,14 +21,12 @@ def test_ranks_stay_equal_without_a_warning(version, case):
     assert [rank["warnings"] for rank in shim.observations] == [[], []]
 
 
-PROOFS = tuple(
-    Proof(
-        NAME,
-        lambda result: result.ok and not are_alike(result.observations),
-        case=case,
-        observed=only("backbone", "head"),
-        recommended=f"{case}-lr",
-        right=lambda result: are_alike(result.observations),
-    )
-    for case in ("hand", "normed")
+PROOFS = proofs(
+    NAME,
+    lambda result: result.ok and not are_alike(result.observations),
+    "hand",
+    "normed",
+    recommended="{}-lr",
+    observed=only("backbone", "head"),
+    right=lambda result: are_alike(result.observations),
 )

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, ends_with, only, sees
+from tests.equivalence.proof import ends_with, only, proofs, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("deepspeed-model-summary", "2.5.6")
@@ -7,14 +7,13 @@ test_custom_count_of_a_program_is_kept = PROGRAM.unchanged(
     "own", check=sees(lambda seen: seen["counts"] == ["7"] and seen["left"] is None)
 )
 
-PROOFS = tuple(
-    Proof(
-        "deepspeed-model-summary",
-        ends_with("'DeepSpeedSummary' object has no attribute 'flop_counts'"),
-        case,
-        observed=only("table"),
-        right=sees(lambda seen: seen["table"]["Params per Device"][0] == "33"),
-        note="The column of FLOPs, a feature of 2.6.0, is left out of the comparison.",
-    )
-    for case in ("", "input", "leftover")
+PROOFS = proofs(
+    "deepspeed-model-summary",
+    ends_with("'DeepSpeedSummary' object has no attribute 'flop_counts'"),
+    "",
+    "input",
+    "leftover",
+    observed=only("table"),
+    right=sees(lambda seen: seen["table"]["Params per Device"][0] == "33"),
+    note="The column of FLOPs, a feature of 2.6.0, is left out of the comparison.",
 )

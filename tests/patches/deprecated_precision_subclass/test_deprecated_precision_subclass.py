@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, ends_with, sees
+from tests.equivalence.proof import ends_with, proofs, sees
 from tests.support.programs import Program
 
 NAME = "deprecated-precision-subclass"
@@ -6,13 +6,12 @@ PROGRAM = Program(NAME, "2.2.0", alone=True)
 
 test_working_plugins_are_created_as_on_stock = PROGRAM.unchanged("PrecisionPlugin:0", "FSDPMixedPrecisionPlugin:1")
 
-PROOFS = tuple(
-    Proof(
-        NAME,
-        ends_with("RecursionError: maximum recursion depth exceeded"),
-        case=case,
-        since="2.2.0",
-        right=sees(lambda seen: seen["steps"] == 2 and seen["made"] == "Mine"),
-    )
-    for case in ("PrecisionPlugin:1", "DoublePrecisionPlugin:1", "MixedPrecisionPlugin:2")
+PROOFS = proofs(
+    NAME,
+    ends_with("RecursionError: maximum recursion depth exceeded"),
+    "PrecisionPlugin:1",
+    "DoublePrecisionPlugin:1",
+    "MixedPrecisionPlugin:2",
+    since="2.2.0",
+    right=sees(lambda seen: seen["steps"] == 2 and seen["made"] == "Mine"),
 )

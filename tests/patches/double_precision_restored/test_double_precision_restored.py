@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.variants import Variant, run
 
 
@@ -12,13 +12,13 @@ def test_program_that_needs_no_fix_is_unchanged(case):
     assert stock.ok and shim.observations == stock.observations, (stock, shim)
 
 
-PROOFS = tuple(
-    Proof(
-        "double-precision-restored",
-        sees(lambda seen: seen["exact"] is False and seen["dtype"] == "torch.float64"),
-        case=case,
-        recommended=f"{case}-converted",
-        right=sees(lambda seen: seen["exact"] is True),
-    )
-    for case in ("fit", "validate", "test", "predict")
+PROOFS = proofs(
+    "double-precision-restored",
+    sees(lambda seen: seen["exact"] is False and seen["dtype"] == "torch.float64"),
+    "fit",
+    "validate",
+    "test",
+    "predict",
+    recommended="{}-converted",
+    right=sees(lambda seen: seen["exact"] is True),
 )

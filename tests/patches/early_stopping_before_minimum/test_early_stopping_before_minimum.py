@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("early-stopping-before-minimum", "2.6.6")
@@ -29,12 +29,10 @@ def test_later_stop_is_kept():
     assert (shim["epochs"], shim["stopped"]) == (6, 5)
 
 
-PROOFS = (
-    Proof(
-        "early-stopping-before-minimum",
-        sees(lambda seen: (seen["epochs"], seen["stopped"]) == (6, 3)),
-        observed=only("epochs", "stopped"),
-        recommended="patient",
-        right=sees(lambda seen: (seen["epochs"], seen["stopped"], seen["wishes"][5]) == (10, 0, False)),
-    ),
+PROOFS = proofs(
+    "early-stopping-before-minimum",
+    sees(lambda seen: (seen["epochs"], seen["stopped"]) == (6, 3)),
+    recommended="patient",
+    observed=only("epochs", "stopped"),
+    right=sees(lambda seen: (seen["epochs"], seen["stopped"], seen["wishes"][5]) == (10, 0, False)),
 )

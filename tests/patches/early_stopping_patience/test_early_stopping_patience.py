@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.variants import Variant, run
 
 
@@ -13,12 +13,10 @@ def test_other_programs_are_unchanged(case):
     assert stock.ok and shim.observations == stock.observations, (stock, shim)
 
 
-PROOFS = (
-    Proof(
-        "early-stopping-patience",
-        sees(lambda seen: (seen["epochs"], seen["patience"]) == (4, 3)),
-        case="longer",
-        recommended="set",
-        observed=only("epochs", "patience"),
-    ),
+PROOFS = proofs(
+    "early-stopping-patience",
+    sees(lambda seen: (seen["epochs"], seen["patience"]) == (4, 3)),
+    "longer",
+    recommended="set",
+    observed=only("epochs", "patience"),
 )

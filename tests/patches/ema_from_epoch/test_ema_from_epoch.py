@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.variants import Variant, run
 
 
@@ -16,14 +16,12 @@ def test_other_averages_are_unchanged(case):
 RIGHT = 0.05078125
 """The average of the last two epochs, each of whose two steps and its end count with a weight of one half."""
 
-PROOFS = (
-    Proof(
-        "ema-from-epoch",
-        sees(lambda seen: seen["weight"] != [RIGHT.hex()]),
-        case="epoch",
-        recommended="subclass",
-        since="2.6.0",
-        observed=only("weight"),
-        right=sees(lambda seen: seen["weight"] == [RIGHT.hex()]),
-    ),
+PROOFS = proofs(
+    "ema-from-epoch",
+    sees(lambda seen: seen["weight"] != [RIGHT.hex()]),
+    "epoch",
+    recommended="subclass",
+    since="2.6.0",
+    observed=only("weight"),
+    right=sees(lambda seen: seen["weight"] == [RIGHT.hex()]),
 )

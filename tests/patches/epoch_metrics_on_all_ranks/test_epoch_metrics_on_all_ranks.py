@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.equivalence.proof import Proof
+from tests.equivalence.proof import proofs
 from tests.support.variants import Variant, run
 
 
@@ -18,12 +18,6 @@ def _is_right(result):
     return result.ok and result.observations == [right, right]
 
 
-PROOFS = (
-    Proof(
-        "epoch-metrics-on-all-ranks",
-        lambda result: not _is_right(result),
-        case="bar",
-        recommended="no-bar",
-        right=_is_right,
-    ),
+PROOFS = proofs(
+    "epoch-metrics-on-all-ranks", lambda result: not _is_right(result), "bar", recommended="no-bar", right=_is_right
 )

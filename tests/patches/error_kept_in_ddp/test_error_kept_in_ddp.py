@@ -1,14 +1,12 @@
-from tests.equivalence.proof import Proof, observes
+from tests.equivalence.proof import observes, proofs
 from tests.support.programs import Program
 
 PROGRAM = Program("error-kept-in-ddp", "2.0.4")
 
 test_error_with_a_message_is_unchanged = PROGRAM.unchanged("text", check=observes({"error": "ValueError: a text"}))
 
-PROOFS = (
-    Proof(
-        "error-kept-in-ddp",
-        lambda result: "TypeError: expected string or bytes-like object" in result.observations[0]["error"],
-        right=observes({"error": "KeyError: 3"}),
-    ),
+PROOFS = proofs(
+    "error-kept-in-ddp",
+    lambda result: "TypeError: expected string or bytes-like object" in result.observations[0]["error"],
+    right=observes({"error": "KeyError: 3"}),
 )

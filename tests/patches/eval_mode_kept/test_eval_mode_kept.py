@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.programs import Program
 
 NAME = "eval-mode-kept"
@@ -18,13 +18,12 @@ def test_hook_that_switches_to_training_mode_takes_effect_as_in_2_2():
     assert shim.observations[0]["modes"] == official.observations[0]["modes"]
 
 
-PROOFS = tuple(
-    Proof(
-        NAME,
-        sees(lambda seen: seen["moved"] and seen["modes"][0] == [True, True, True]),
-        case=case,
-        observed=only("modes", "moved"),
-        right=sees(lambda seen: not seen["moved"] and seen["modes"] == 4 * [[True, True, False]]),
-    )
-    for case in ("fit", "validated", "predicted")
+PROOFS = proofs(
+    NAME,
+    sees(lambda seen: seen["moved"] and seen["modes"][0] == [True, True, True]),
+    "fit",
+    "validated",
+    "predicted",
+    observed=only("modes", "moved"),
+    right=sees(lambda seen: not seen["moved"] and seen["modes"] == 4 * [[True, True, False]]),
 )

@@ -2,7 +2,7 @@ from operator import itemgetter
 
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.programs import Program
 
 NAME = "evaluation-step-of-checkpoint"
@@ -38,13 +38,11 @@ test_evaluation_without_a_checkpoint_is_unchanged = PROGRAM.unchanged("weights")
 
 test_patch_is_opt_in = PROGRAM.unchanged("fitted", toggle="default")
 
-PROOFS = tuple(
-    Proof(
-        NAME,
-        sees(lambda seen: (seen["epoch"], seen["step"]) != (0, 2)),
-        case=case,
-        recommended="file",
-        observed=only("epoch", "step"),
-    )
-    for case in ("fitted", "new")
+PROOFS = proofs(
+    NAME,
+    sees(lambda seen: (seen["epoch"], seen["step"]) != (0, 2)),
+    "fitted",
+    "new",
+    recommended="file",
+    observed=only("epoch", "step"),
 )

@@ -2,7 +2,7 @@ from functools import cache
 
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.variants import Variant, run
 
 CLEAN = {"hooks": [0, 0], "saved": "NoneType", "after": "seen"}
@@ -31,14 +31,12 @@ def test_module_without_a_refused_call_is_unchanged():
 
 
 _LEFT = only("hooks", "saved", "after")
-PROOFS = tuple(
-    Proof(
-        "fabric-method-guard-hooks",
-        sees(lambda seen: seen["hooks"] != [0, 0]),
-        case=case,
-        observed=_LEFT,
-        recommended="accepted",
-        note="the refused or failing call itself is left out: the recommended usage has none",
-    )
-    for case in ("refused", "failing")
+PROOFS = proofs(
+    "fabric-method-guard-hooks",
+    sees(lambda seen: seen["hooks"] != [0, 0]),
+    "refused",
+    "failing",
+    recommended="accepted",
+    observed=_LEFT,
+    note="the refused or failing call itself is left out: the recommended usage has none",
 )

@@ -1,15 +1,12 @@
-from tests.equivalence.proof import Proof, ends_with, sees
+from tests.equivalence.proof import ends_with, proofs, sees
 from tests.support.variants import Variant, run
 
 CASES = ("setup", "setup_stay", "setup_module", "setup_module_stay")
-PROOFS = tuple(
-    Proof(
-        "fabric-module-without-parameters",
-        ends_with("StopIteration"),
-        case,
-        right=sees(lambda seen: seen["state"] == ["weight"]),
-    )
-    for case in CASES
+PROOFS = proofs(
+    "fabric-module-without-parameters",
+    ends_with("StopIteration"),
+    *CASES,
+    right=sees(lambda seen: seen["state"] == ["weight"]),
 )
 
 

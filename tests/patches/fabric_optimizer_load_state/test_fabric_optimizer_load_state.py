@@ -1,5 +1,5 @@
 from tests.differential.trial import difference
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 
 RATE = (0.01).hex()
 
@@ -17,4 +17,4 @@ def test_wrapping_optimizer_steps():
     assert not difference("wrapping_optimizer", "2.0.0", "fabric-optimizer-load-state")
 
 
-PROOFS = (Proof("fabric-optimizer-load-state", sees(begins_anew), right=sees(goes_on)),)
+PROOFS = proofs("fabric-optimizer-load-state", sees(begins_anew), right=sees(goes_on))

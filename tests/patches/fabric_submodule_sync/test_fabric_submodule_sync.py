@@ -16,14 +16,7 @@ pytestmark = pytest.mark.distributed
 RELEASES = [("pytorch-lightning", "2.0.9"), ("lightning", "2.6.6")]
 NEWEST = RELEASES[-1]
 ALL_CASES = "access,training,options,gan,user_model,silence,misuse,healthy,some_ranks"
-ACCESS = (
-    "attribute",
-    "item",
-    "nested_path",
-    "method_of_child",
-    "method_of_root",
-    "with_optimizer",
-)
+ACCESS = ("attribute", "item", "nested_path", "method_of_child", "method_of_root", "with_optimizer")
 REFUSED = {"item": "'_FabricModule' object is not subscriptable", "method_of_root": "from outside the model"}
 """Errors of the official releases. They silently accept everything else."""
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("finder-on-resume", "2.6.6")
@@ -26,14 +26,6 @@ def _continues(seen):
     return [start[0] for start in seen["epochs"]] == [2] and seen["epochs"][0][3] == seen["size"]
 
 
-PROOFS = tuple(
-    Proof(
-        "finder-on-resume",
-        sees(_restarts),
-        case=case,
-        recommended=f"{case}-without",
-        alone=True,
-        right=sees(_continues),
-    )
-    for case in ("lr", "batch")
+PROOFS = proofs(
+    "finder-on-resume", sees(_restarts), "lr", "batch", recommended="{}-without", alone=True, right=sees(_continues)
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.programs import Program
 from tests.support.variants import Variant, run
 
@@ -37,14 +37,12 @@ def test_jobs_with_several_ranks_get_a_warning():
     assert "Never freeze them, and give them a parameter group with lr=0" in warning
 
 
-PROOFS = tuple(
-    Proof(
-        NAME,
-        sees(lambda seen: not seen["trained"] and not seen["as_without_a_break"]),
-        case=case,
-        observed=only("trained", "as_without_a_break", "backbone", "head"),
-        recommended=f"{case}-by-hand",
-        right=sees(lambda seen: seen["as_without_a_break"]),
-    )
-    for case in ("resumed", "everything")
+PROOFS = proofs(
+    NAME,
+    sees(lambda seen: not seen["trained"] and not seen["as_without_a_break"]),
+    "resumed",
+    "everything",
+    recommended="{}-by-hand",
+    observed=only("trained", "as_without_a_break", "backbone", "head"),
+    right=sees(lambda seen: seen["as_without_a_break"]),
 )

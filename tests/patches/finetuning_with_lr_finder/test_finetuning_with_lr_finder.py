@@ -1,15 +1,13 @@
-from tests.equivalence.proof import Proof, ends_with, sees
+from tests.equivalence.proof import ends_with, proofs, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("finetuning-with-lr-finder", "2.5.6", alone=True)
 
-PROOFS = (
-    Proof(
-        "finetuning-with-lr-finder",
-        ends_with("KeyError: 0"),
-        case="finder",
-        right=sees(lambda seen: seen["groups"][-2:] == [[2, 2], [2, 2]]),
-    ),
+PROOFS = proofs(
+    "finetuning-with-lr-finder",
+    ends_with("KeyError: 0"),
+    "finder",
+    right=sees(lambda seen: seen["groups"][-2:] == [[2, 2], [2, 2]]),
 )
 
 test_resuming_restores_the_groups_as_on_stock = PROGRAM.unchanged(

@@ -1,6 +1,6 @@
 from typing import Callable
 
-from tests.equivalence.proof import Proof
+from tests.equivalence.proof import proofs
 from tests.support.variants import Result
 
 
@@ -9,7 +9,6 @@ def _devices(*current: int) -> Callable[[Result], bool]:
     return lambda result: [(rank["current"], rank["own"]) for rank in result.observations] == [*zip(current, (0, 1))]
 
 
-PROOFS = tuple(
-    Proof("first-context-on-own-gpu", _devices(0, 0), case=case, simulated_cuda=True, right=_devices(0, 1))
-    for case in ("trainer", "fabric")
+PROOFS = proofs(
+    "first-context-on-own-gpu", _devices(0, 0), "trainer", "fabric", simulated_cuda=True, right=_devices(0, 1)
 )

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 
 NAME = "fsdp-accelerator-object"
@@ -11,12 +11,10 @@ def test_cpu_accelerator_is_refused_as_on_stock():
     assert all(MESSAGES[0] in result.observations[0]["error"] for result in PROGRAM.both("cpu"))
 
 
-PROOFS = (
-    Proof(
-        NAME,
-        lambda result: any(message in result.output for message in MESSAGES),
-        simulated_cuda=True,
-        one_card=True,
-        right=sees(lambda seen: seen == {"device": "cuda:0", "same": True}),
-    ),
+PROOFS = proofs(
+    NAME,
+    lambda result: any(message in result.output for message in MESSAGES),
+    simulated_cuda=True,
+    one_card=True,
+    right=sees(lambda seen: seen == {"device": "cuda:0", "same": True}),
 )

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, ends_with, sees
+from tests.equivalence.proof import ends_with, proofs, sees
 from tests.support.programs import Program
 
 NAME = "fsdp-checkpoint-of-weights"
@@ -6,13 +6,11 @@ PROGRAM = Program(NAME, "2.2.1", options={"simulated_cuda": True})
 
 test_full_checkpoint_is_unchanged = PROGRAM.unchanged("whole", check=sees(lambda seen: seen["optimizers"]))
 
-PROOFS = (
-    Proof(
-        NAME,
-        ends_with("KeyError: 'optimizer_states'"),
-        since="2.1.0",
-        simulated_cuda=True,
-        one_card=True,
-        right=sees(lambda seen: len(seen["model"]) == 2 and not seen["optimizers"] and "loops" in seen["rest"]),
-    ),
+PROOFS = proofs(
+    NAME,
+    ends_with("KeyError: 'optimizer_states'"),
+    since="2.1.0",
+    simulated_cuda=True,
+    one_card=True,
+    right=sees(lambda seen: len(seen["model"]) == 2 and not seen["optimizers"] and "loops" in seen["rest"]),
 )

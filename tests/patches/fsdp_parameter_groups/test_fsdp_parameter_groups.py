@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, ends_with, observes
+from tests.equivalence.proof import ends_with, observes, proofs
 from tests.support.programs import Program
 
 NAME = "fsdp-parameter-groups"
@@ -10,4 +10,4 @@ def test_optimizer_without_parameters_is_refused_as_on_stock():
     assert all(MESSAGE in result.observations[0]["error"] for result in PROGRAM.both("none"))
 
 
-PROOFS = (Proof(NAME, ends_with(MESSAGE), simulated_cuda=True, one_card=True, right=observes({"steps": 2})),)
+PROOFS = proofs(NAME, ends_with(MESSAGE), simulated_cuda=True, one_card=True, right=observes({"steps": 2}))

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.variants import Variant, run
 
 NEWEST = ("lightning", "2.6.6")
@@ -59,12 +59,10 @@ def _is_named_slowly(ranks):
     return [{**rank, "named": rank["named"] > 10} for rank in ranks]
 
 
-PROOFS = (
-    Proof(
-        "hook-calls",
-        sees(lambda seen: seen["named"] > 40),
-        case="plain",
-        observed=_is_named_slowly,
-        recommended_observed=lambda ranks: [{**rank, "named": False} for rank in ranks],
-    ),
+PROOFS = proofs(
+    "hook-calls",
+    sees(lambda seen: seen["named"] > 40),
+    "plain",
+    observed=_is_named_slowly,
+    recommended_observed=lambda ranks: [{**rank, "named": False} for rank in ranks],
 )

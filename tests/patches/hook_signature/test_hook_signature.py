@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.variants import Variant, run
 
 NEWEST = ("lightning", "2.6.6")
@@ -29,12 +29,10 @@ def test_other_steps_are_inspected_as_on_stock(case):
     assert stock >= shim > 0 or case == "instance"
 
 
-PROOFS = (
-    Proof(
-        "hook-signature",
-        sees(lambda seen: seen["counted"] > 4),
-        case="plain",
-        observed=lambda ranks: [{**rank, "counted": rank["counted"] > 0} for rank in ranks],
-        recommended_observed=lambda ranks: [{**rank, "counted": False} for rank in ranks],
-    ),
+PROOFS = proofs(
+    "hook-signature",
+    sees(lambda seen: seen["counted"] > 4),
+    "plain",
+    observed=lambda ranks: [{**rank, "counted": rank["counted"] > 0} for rank in ranks],
+    recommended_observed=lambda ranks: [{**rank, "counted": False} for rank in ranks],
 )

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 
 PATCH = "hparams-ignored-in-subclass"
@@ -20,4 +20,4 @@ def _left_out(seen):
     )
 
 
-PROOFS = (Proof(PATCH, sees(_saved), right=sees(_left_out)),)
+PROOFS = proofs(PATCH, sees(_saved), right=sees(_left_out))

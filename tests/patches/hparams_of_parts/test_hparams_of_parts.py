@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.variants import Variant, run
 
 
@@ -25,13 +25,11 @@ def test_hparams_of_the_whole_keep_their_names():
     assert "part" in seen("inside")["keys"] and seen("inside")["keys"] == seen("inside", shim=False)["keys"]
 
 
-PROOFS = (
-    Proof(
-        "hparams-of-parts",
-        sees(lambda seen: seen["part"] == {"width": 7, "depth": 5}),
-        case="inside",
-        recommended="outside",
-        observed=only("part", "whole"),
-        right=sees(lambda seen: seen["part"] == {"width": 3, "depth": 1}),
-    ),
+PROOFS = proofs(
+    "hparams-of-parts",
+    sees(lambda seen: seen["part"] == {"width": 7, "depth": 5}),
+    "inside",
+    recommended="outside",
+    observed=only("part", "whole"),
+    right=sees(lambda seen: seen["part"] == {"width": 3, "depth": 1}),
 )

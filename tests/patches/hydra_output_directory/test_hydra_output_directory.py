@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof
+from tests.equivalence.proof import proofs
 from tests.support.variants import Variant, run
 
 pytestmark = pytest.mark.distributed
@@ -39,4 +39,4 @@ def one_directory(result):
     ] * 2
 
 
-PROOFS = tuple(Proof(PATCH, saved_by_rank_one, case=case, right=one_directory) for case in ("", "chdir", "fabric"))
+PROOFS = proofs(PATCH, saved_by_rank_one, "", "chdir", "fabric", right=one_directory)

@@ -1,9 +1,7 @@
-from tests.equivalence.proof import Proof, ends_with, observes
+from tests.equivalence.proof import ends_with, observes, proofs
 
-PROOFS = (
-    Proof(
-        "hyperparameters-made-in-method",
-        ends_with("KeyError: 'depth'"),
-        right=observes({"teacher": {"depth": 2}, "student": {"width": 4}}),
-    ),
+PROOFS = proofs(
+    "hyperparameters-made-in-method",
+    ends_with("KeyError: 'depth'"),
+    right=observes({"teacher": {"depth": 2}, "student": {"width": 4}}),
 )

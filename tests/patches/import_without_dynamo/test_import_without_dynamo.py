@@ -4,19 +4,17 @@ import sys
 
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.variants import Variant, environment_of
 
 NAME = "import-without-dynamo"
-PROOFS = (
-    Proof(
-        NAME,
-        sees(lambda seen: seen["loaded"] == [True, True]),
-        recommended="by-hand",
-        observed=only("loaded", "predicted", "loss", "weights"),
-        right=sees(lambda seen: seen["loaded"] == [False, False]),
-        fresh=True,
-    ),
+PROOFS = proofs(
+    NAME,
+    sees(lambda seen: seen["loaded"] == [True, True]),
+    recommended="by-hand",
+    observed=only("loaded", "predicted", "loss", "weights"),
+    right=sees(lambda seen: seen["loaded"] == [False, False]),
+    fresh=True,
 )
 RELEASES = ("2.3.0", "2.6.6")
 

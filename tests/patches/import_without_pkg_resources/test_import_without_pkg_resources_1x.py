@@ -4,10 +4,7 @@ from tests.equivalence.proof import ends_with, observes
 from tests.support.programs import Program
 
 PROGRAM = Program(
-    "import-without-pkg-resources",
-    "1.9.5",
-    scenario="import_without_pkg_resources_1x",
-    options={"fresh": True},
+    "import-without-pkg-resources", "1.9.5", scenario="import_without_pkg_resources_1x", options={"fresh": True}
 )
 
 VERSIONS = ["1.5.10", "1.6.5", "1.7.7", "1.8.6", "1.9.5"]

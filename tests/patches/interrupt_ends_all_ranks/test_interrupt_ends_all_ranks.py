@@ -1,9 +1,7 @@
-from tests.equivalence.proof import Proof, observes, sees
+from tests.equivalence.proof import observes, proofs, sees
 
-PROOFS = (
-    Proof(
-        "interrupt-ends-all-ranks",
-        sees(lambda seen: seen["goes_on"]),
-        right=observes({"goes_on": False, "status": 1}, {"goes_on": False}),
-    ),
+PROOFS = proofs(
+    "interrupt-ends-all-ranks",
+    sees(lambda seen: seen["goes_on"]),
+    right=observes({"goes_on": False, "status": 1}, {"goes_on": False}),
 )

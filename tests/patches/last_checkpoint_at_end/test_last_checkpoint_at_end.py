@@ -1,9 +1,5 @@
-from tests.equivalence.proof import Proof, observes
+from tests.equivalence.proof import observes, proofs
 
-PROOFS = (
-    Proof(
-        "last-checkpoint-at-end",
-        observes({"files": [], "step": None}),
-        right=observes({"files": ["last.ckpt"], "step": 4}),
-    ),
+PROOFS = proofs(
+    "last-checkpoint-at-end", observes({"files": [], "step": None}), right=observes({"files": ["last.ckpt"], "step": 4})
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.variants import Variant, run
 
 
@@ -19,14 +19,12 @@ def test_other_checkpoints_are_unchanged(case):
         assert (stock.observations[0]["last"], shim.observations[0]["last"]) == (4, 8)
 
 
-PROOFS = tuple(
-    Proof(
-        "last-checkpoint-newest",
-        sees(lambda seen: seen["last"] == 2),
-        case=case,
-        recommended="second",
-        observed=only("last"),
-        right=sees(lambda seen: seen["last"] == 10),
-    )
-    for case in ("worse", "validation")
+PROOFS = proofs(
+    "last-checkpoint-newest",
+    sees(lambda seen: seen["last"] == 2),
+    "worse",
+    "validation",
+    recommended="second",
+    observed=only("last"),
+    right=sees(lambda seen: seen["last"] == 10),
 )

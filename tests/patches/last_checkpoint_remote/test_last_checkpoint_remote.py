@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("last-checkpoint-remote", "2.6.6")
@@ -10,12 +10,10 @@ test_run_without_a_checkpoint_starts_as_on_stock = PROGRAM.unchanged(
     "none", "timeless", on=("2.1.0", "2.6.6"), check=sees(lambda seen: seen["steps"][0] == 0)
 )
 
-PROOFS = (
-    Proof(
-        "last-checkpoint-remote",
-        sees(lambda seen: seen["steps"] == list(range(8))),
-        case="memory",
-        recommended="explicit",
-        right=sees(lambda seen: seen["steps"] == [4, 5, 6, 7]),
-    ),
+PROOFS = proofs(
+    "last-checkpoint-remote",
+    sees(lambda seen: seen["steps"] == list(range(8))),
+    "memory",
+    recommended="explicit",
+    right=sees(lambda seen: seen["steps"] == [4, 5, 6, 7]),
 )

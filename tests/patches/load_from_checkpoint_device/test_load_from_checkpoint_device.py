@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.variants import Variant, run
 
 
@@ -19,7 +19,4 @@ def test_other_values_are_unchanged(case, where):
 
 
 SHOWS = sees(lambda seen: seen["device"] == "cpu")
-PROOFS = tuple(
-    Proof("load-from-checkpoint-device", SHOWS, case=case, simulated_cuda=True, one_card=True)
-    for case in ("", "function")
-)
+PROOFS = proofs("load-from-checkpoint-device", SHOWS, "", "function", simulated_cuda=True, one_card=True)

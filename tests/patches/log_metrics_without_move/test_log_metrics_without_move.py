@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import Observations, Proof, sees
+from tests.equivalence.proof import Observations, proofs, sees
 from tests.support.programs import Program
 from tests.support.variants import Variant, run
 
@@ -19,10 +19,7 @@ def observed(variant, case="cpu"):
     return [moves for fit in fits for moves in fit["moves"]], [fit["metrics"] for fit in fits]
 
 
-@pytest.mark.parametrize(
-    ("distribution", "version", "case"),
-    [("lightning", "2.6.6", "gpu")],
-)
+@pytest.mark.parametrize(("distribution", "version", "case"), [("lightning", "2.6.6", "gpu")])
 def test_metrics_on_their_device_are_not_moved(distribution, version, case):
     stock_moves, stock_metrics = observed(Variant(distribution, version), case)
     assert min(stock_moves) > 0, stock_moves
@@ -51,12 +48,10 @@ def _without_moves(observations: Observations) -> Any:
     return [{fit: [False, seen["metrics"]] for fit, seen in rank.items()} for rank in observations]
 
 
-PROOFS = (
-    Proof(
-        "log-metrics-without-move",
-        sees(lambda seen: min(seen["first fit"]["moves"]) > 0),
-        case="cpu",
-        observed=_moves,
-        recommended_observed=_without_moves,
-    ),
+PROOFS = proofs(
+    "log-metrics-without-move",
+    sees(lambda seen: min(seen["first fit"]["moves"]) > 0),
+    "cpu",
+    observed=_moves,
+    recommended_observed=_without_moves,
 )

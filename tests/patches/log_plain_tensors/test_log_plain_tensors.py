@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.variants import Variant, run
 
 NEWEST = ("lightning", "2.6.6")
@@ -59,12 +59,10 @@ def test_compiled_function_logs_as_on_stock(release):
     both(release, "compiled")
 
 
-PROOFS = (
-    Proof(
-        "log-plain-tensors",
-        sees(lambda seen: seen["counted"] > 400),
-        case="plain",
-        observed=lambda ranks: [{**rank, "counted": rank["counted"] > 400} for rank in ranks],
-        recommended_observed=lambda ranks: [{**rank, "counted": False} for rank in ranks],
-    ),
+PROOFS = proofs(
+    "log-plain-tensors",
+    sees(lambda seen: seen["counted"] > 400),
+    "plain",
+    observed=lambda ranks: [{**rank, "counted": rank["counted"] > 400} for rank in ranks],
+    recommended_observed=lambda ranks: [{**rank, "counted": False} for rank in ranks],
 )

@@ -46,7 +46,5 @@ if __name__ == "__main__":
             trainer.fit_loop.max_epochs = 2
         trainer.fit(model, loader(), loader())
     scenario.observe(
-        metrics=dict(trainer.callback_metrics),
-        weight=model.layer.weight,
-        device=str(trainer.strategy.root_device),
+        metrics=dict(trainer.callback_metrics), weight=model.layer.weight, device=str(trainer.strategy.root_device)
     )

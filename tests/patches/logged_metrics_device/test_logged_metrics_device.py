@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, ends_with
+from tests.equivalence.proof import ends_with, proofs
 from tests.support.variants import Variant, run
 
 ERROR = "No backend type associated with device type cpu"
@@ -18,14 +18,12 @@ def _on_their_devices(result):
     return [rank["device"] for rank in result.observations] in (["cuda:0", "cuda:1"], one_card)
 
 
-PROOFS = tuple(
-    Proof(
-        "logged-metrics-device",
-        ends_with(ERROR),
-        case=case,
-        simulated_cuda=True,
-        one_card=True,
-        right=_on_their_devices,
-    )
-    for case in ("lr_find", "fit_twice")
+PROOFS = proofs(
+    "logged-metrics-device",
+    ends_with(ERROR),
+    "lr_find",
+    "fit_twice",
+    simulated_cuda=True,
+    one_card=True,
+    right=_on_their_devices,
 )

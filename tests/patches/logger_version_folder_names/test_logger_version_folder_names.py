@@ -1,11 +1,10 @@
-from tests.equivalence.proof import Proof, ends_with, observes
+from tests.equivalence.proof import ends_with, observes, proofs
 
-PROOFS = tuple(
-    Proof(
-        "logger-version-folder-names",
-        ends_with("ValueError: invalid literal for int() with base 10: 'best'"),
-        case=case,
-        right=observes({"version": 1}),
-    )
-    for case in ("", "pytorch-tensorboard", "fabric-tensorboard")
+PROOFS = proofs(
+    "logger-version-folder-names",
+    ends_with("ValueError: invalid literal for int() with base 10: 'best'"),
+    "",
+    "pytorch-tensorboard",
+    "fabric-tensorboard",
+    right=observes({"version": 1}),
 )

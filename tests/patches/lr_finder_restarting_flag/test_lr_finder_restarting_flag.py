@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 from tests.support.variants import Variant, run
 
@@ -10,13 +10,11 @@ PROGRAM = Program(
 
 TOGETHER = "lr-finder-restarting-flag,lr-finder-val-loader,lr-finder-train-loader,lr-finder-applies-lr"
 STEPS = [f"train {step}" for step in range(10)]
-PROOFS = (
-    Proof(
-        "lr-finder-restarting-flag",
-        sees(lambda seen: seen["events"][0] == "validate 0"),
-        observed=lambda ranks: [[e for e in rank["events"] if e in STEPS or e == "validate 0"] for rank in ranks],
-        note="later validations and weights: 2.3.0 has the bug of lr-finder-train-loader, which 2.0 has not",
-    ),
+PROOFS = proofs(
+    "lr-finder-restarting-flag",
+    sees(lambda seen: seen["events"][0] == "validate 0"),
+    observed=lambda ranks: [[e for e in rank["events"] if e in STEPS or e == "validate 0"] for rank in ranks],
+    note="later validations and weights: 2.3.0 has the bug of lr-finder-train-loader, which 2.0 has not",
 )
 
 

@@ -49,10 +49,7 @@ class Model(pl.LightningModule):
     def train_dataloader(self):
         data = TensorDataset(torch.arange(128.0).reshape(32, 4))
         return DataLoader(
-            data,
-            batch_size=2,
-            shuffle=scenario.CASE == "shuffle",
-            num_workers=1 if scenario.CASE == "workers" else 0,
+            data, batch_size=2, shuffle=scenario.CASE == "shuffle", num_workers=1 if scenario.CASE == "workers" else 0
         )
 
     def val_dataloader(self):

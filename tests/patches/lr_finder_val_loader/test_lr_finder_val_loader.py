@@ -1,9 +1,7 @@
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 
-PROOFS = (
-    Proof(
-        "lr-finder-val-loader",
-        sees(lambda seen: seen["validated"] == [3, 3]),
-        right=sees(lambda seen: seen["validated"] == [8, 8]),
-    ),
+PROOFS = proofs(
+    "lr-finder-val-loader",
+    sees(lambda seen: seen["validated"] == [3, 3]),
+    right=sees(lambda seen: seen["validated"] == [8, 8]),
 )

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("manual-optimization-time-interval", "2.6.6", toggle="all")
@@ -13,12 +13,10 @@ test_scheduler_waits_for_a_metric_of_the_validation = PROGRAM.fixed(
     "monitor", bug=sees(lambda seen: seen["steps"] == []), right=sees(lambda seen: seen["steps"] == [2, 3, 4])
 )
 
-PROOFS = (
-    Proof(
-        "manual-optimization-time-interval",
-        sees(lambda seen: seen["steps"] == []),
-        observed=only("steps", "weights", "trained"),
-        recommended="steps",
-        right=sees(lambda seen: seen["steps"] == [1, 2, 3, 4] and seen["weights"][-1] == seen["trained"]),
-    ),
+PROOFS = proofs(
+    "manual-optimization-time-interval",
+    sees(lambda seen: seen["steps"] == []),
+    recommended="steps",
+    observed=only("steps", "weights", "trained"),
+    right=sees(lambda seen: seen["steps"] == [1, 2, 3, 4] and seen["weights"][-1] == seen["trained"]),
 )

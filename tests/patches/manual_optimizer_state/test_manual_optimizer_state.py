@@ -1,5 +1,5 @@
 from tests.differential.trial import difference
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("manual-optimizer-state", "2.0.0", alone=True)
@@ -9,13 +9,11 @@ def test_wrapping_optimizer_steps():
     assert not difference("wrapping_optimizer", "2.0.0", "manual-optimizer-state")
 
 
-PROOFS = (
-    Proof(
-        "manual-optimizer-state",
-        sees(lambda seen: seen["used"][-1] == [(0.1).hex()]),
-        case="resume",
-        right=sees(lambda seen: seen["used"][-1] == [(0.05).hex()]),
-    ),
+PROOFS = proofs(
+    "manual-optimizer-state",
+    sees(lambda seen: seen["used"][-1] == [(0.1).hex()]),
+    "resume",
+    right=sees(lambda seen: seen["used"][-1] == [(0.05).hex()]),
 )
 
 test_changed_learning_rate_is_used_by_several_optimizers = PROGRAM.fixed(

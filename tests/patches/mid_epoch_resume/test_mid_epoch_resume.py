@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.variants import Variant, run
 
 NAME = "mid-epoch-resume"
@@ -42,4 +42,4 @@ def begins_with_batch(number):
     return sees(lambda seen: events(seen, "batch starts")[0][3] == number)
 
 
-PROOFS = (Proof(NAME, shows_bug=begins_with_batch(1), right=begins_with_batch(2), case="plain: within"),)
+PROOFS = proofs(NAME, begins_with_batch(1), "plain: within", right=begins_with_batch(2))

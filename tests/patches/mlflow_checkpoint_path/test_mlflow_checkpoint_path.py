@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, ends_with, sees
+from tests.equivalence.proof import ends_with, proofs, sees
 from tests.support.programs import Program
 
 NAME = "mlflow-checkpoint-path"
@@ -16,12 +16,10 @@ def test_prefix_of_the_path_is_kept(version):
     assert shim.observations[0]["given"] == [["run", name, "kept/here/epoch=1"] for name in names]
 
 
-PROOFS = tuple(
-    Proof(
-        NAME,
-        ends_with("MlflowException: Invalid artifact path: "),
-        case=case,
-        right=sees(lambda seen: ["run", "epoch=1.ckpt", "epoch=1"] in seen["given"]),
-    )
-    for case in ("end", "all")
+PROOFS = proofs(
+    NAME,
+    ends_with("MlflowException: Invalid artifact path: "),
+    "end",
+    "all",
+    right=sees(lambda seen: ["run", "epoch=1.ckpt", "epoch=1"] in seen["given"]),
 )

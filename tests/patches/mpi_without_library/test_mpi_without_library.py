@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, observes
+from tests.equivalence.proof import observes, proofs
 from tests.support.programs import Program
 
 PROGRAM = Program("mpi-without-library", "2.2.5", "pytorch-lightning")
@@ -17,12 +17,10 @@ def test_working_mpi_is_used_as_on_stock(case, error, result):
     assert stock.facts == shim.facts == {"error": error, "result": result}
 
 
-PROOFS = tuple(
-    Proof(
-        "mpi-without-library",
-        observes({"error": MISSING, "result": None}),
-        case=case,
-        right=observes({"error": None, "result": 2}),
-    )
-    for case in ("trainer", "fabric")
+PROOFS = proofs(
+    "mpi-without-library",
+    observes({"error": MISSING, "result": None}),
+    "trainer",
+    "fabric",
+    right=observes({"error": None, "result": 2}),
 )

@@ -1,9 +1,9 @@
-from tests.equivalence.proof import Proof, ends_with
+from tests.equivalence.proof import ends_with, proofs
 from tests.support.programs import Program
 
 PROGRAM = Program("neptune-logger-name", "2.6.6", alone=True)
 
-PROOFS = (Proof("neptune-logger-name", ends_with("has no attribute 'NeptuneLogger'"), recommended="module"),)
+PROOFS = proofs("neptune-logger-name", ends_with("has no attribute 'NeptuneLogger'"), recommended="module")
 
 
 def test_first_use_reports_the_removal():

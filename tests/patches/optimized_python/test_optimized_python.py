@@ -1,10 +1,8 @@
-from tests.equivalence.proof import Proof, ends_with, sees
+from tests.equivalence.proof import ends_with, proofs, sees
 
-PROOFS = (
-    Proof(
-        "optimized-python",
-        ends_with("UnboundLocalError: "),
-        fresh=True,
-        right=sees(lambda seen: seen["steps"] == 6 and seen["predictions"] == 64),
-    ),
+PROOFS = proofs(
+    "optimized-python",
+    ends_with("UnboundLocalError: "),
+    fresh=True,
+    right=sees(lambda seen: seen["steps"] == 6 and seen["predictions"] == 64),
 )

@@ -25,13 +25,7 @@ def _single_items(result: Result) -> bool:
 
 @pytest.mark.parametrize(
     ("stock", "case"),
-    [
-        (OLDEST, "given"),
-        (NEWEST, "given"),
-        (OLDEST, "weighted"),
-        (NEWEST, "weighted"),
-        (OLDEST, "fabric"),
-    ],
+    [(OLDEST, "given"), (NEWEST, "given"), (OLDEST, "weighted"), (NEWEST, "weighted"), (OLDEST, "fabric")],
     ids=str,
 )
 def test_other_loaders_do_not_fail_at_the_first_batch(stock: Variant, case: str) -> None:

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, observes
+from tests.equivalence.proof import observes, proofs
 from tests.support.programs import Program
 
 NAME = "predict-own-batch-sampler"
@@ -16,12 +16,6 @@ def _is_refused(result):
     return not result.ok and any(line in result.output for line in said)
 
 
-PROOFS = tuple(
-    Proof(
-        NAME,
-        _is_refused,
-        case=case,
-        right=observes({"predicted": [[0, 3, 6], [1, 4]], "indices": [[0, 3, 6], [1, 4]]}),
-    )
-    for case in ("own", "sub")
+PROOFS = proofs(
+    NAME, _is_refused, "own", "sub", right=observes({"predicted": [[0, 3, 6], [1, 4]], "indices": [[0, 3, 6], [1, 4]]})
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, ends_with, only
+from tests.equivalence.proof import ends_with, only, proofs
 from tests.support.programs import Program
 
 PROGRAM = Program("profiler-file-names", "2.6.0")
@@ -14,12 +14,10 @@ def test_other_names_and_errors_are_unchanged(case):
     assert first.keys() == second.keys() and first.get("files") == second.get("files")
 
 
-PROOFS = (
-    Proof(
-        "profiler-file-names",
-        ends_with("[Callback]EarlyStopping{'monitor': 'val/loss'"),
-        observed=only("words"),
-        since="2.4.0",
-        note="The files' names without what is no letter and no digit: the official fix renames all files.",
-    ),
+PROOFS = proofs(
+    "profiler-file-names",
+    ends_with("[Callback]EarlyStopping{'monitor': 'val/loss'"),
+    observed=only("words"),
+    since="2.4.0",
+    note="The files' names without what is no letter and no digit: the official fix renames all files.",
 )

@@ -2,7 +2,7 @@ import subprocess
 
 import pytest
 
-from tests.equivalence.proof import Proof, ends_with, sees
+from tests.equivalence.proof import ends_with, proofs, sees
 from tests.support import pythons
 from tests.support.variants import ROOT, Variant, directory_of
 
@@ -58,10 +58,8 @@ def test_nested_actions_are_measured_on_each_python(minor, version):
     assert shim.stdout.strip() == measured, shim
 
 
-PROOFS = (
-    Proof(
-        "profiler-nested-actions",
-        ends_with(ERROR),
-        right=sees(lambda seen: seen == {"steps": 3, "measured": [True, False]}),
-    ),
+PROOFS = proofs(
+    "profiler-nested-actions",
+    ends_with(ERROR),
+    right=sees(lambda seen: seen == {"steps": 3, "measured": [True, False]}),
 )

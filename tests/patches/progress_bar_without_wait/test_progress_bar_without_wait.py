@@ -4,11 +4,7 @@ from tests.equivalence.proof import Proof, sees
 from tests.support.programs import Program
 
 PROGRAM = Program(
-    "progress-bar-without-wait",
-    "2.6.6",
-    "pytorch-lightning",
-    alone=True,
-    options={"simulated_cuda": True},
+    "progress-bar-without-wait", "2.6.6", "pytorch-lightning", alone=True, options={"simulated_cuda": True}
 )
 
 

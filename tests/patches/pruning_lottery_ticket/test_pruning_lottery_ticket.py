@@ -1,9 +1,7 @@
-from tests.equivalence.proof import Proof, observes
+from tests.equivalence.proof import observes, proofs
 
-PROOFS = (
-    Proof(
-        "pruning-lottery-ticket",
-        observes({"pruned": 32, "put_back": False}),
-        right=observes({"pruned": 32, "put_back": True}),
-    ),
+PROOFS = proofs(
+    "pruning-lottery-ticket",
+    observes({"pruned": 32, "put_back": False}),
+    right=observes({"pruned": 32, "put_back": True}),
 )

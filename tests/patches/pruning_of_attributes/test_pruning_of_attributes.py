@@ -1,3 +1,3 @@
-from tests.equivalence.proof import Proof, ends_with, observes
+from tests.equivalence.proof import ends_with, observes, proofs
 
-PROOFS = (Proof("pruning-of-attributes", ends_with("'bool' object has no attribute"), right=observes({"zeros": 32})),)
+PROOFS = proofs("pruning-of-attributes", ends_with("'bool' object has no attribute"), right=observes({"zeros": 32}))

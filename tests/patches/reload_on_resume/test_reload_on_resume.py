@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.variants import Variant, run
 
 NAME = "reload-on-resume"
@@ -35,12 +35,10 @@ def makes_loaders_in(*epochs):
     return sees(lambda seen: events(seen, "loaders") == [["loaders", *epochs]])
 
 
-PROOFS = (
-    Proof(
-        NAME,
-        shows_bug=makes_loaders_in(),
-        right=makes_loaders_in(3),
-        case="reload every three epochs: epoch end",
-        recommended="reload every three epochs: epoch end, whole",
-    ),
+PROOFS = proofs(
+    NAME,
+    makes_loaders_in(),
+    "reload every three epochs: epoch end",
+    recommended="reload every three epochs: epoch end, whole",
+    right=makes_loaders_in(3),
 )

@@ -1,6 +1,6 @@
 """Data loaders are reloaded in each epoch."""
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.variants import Variant, run
 
 NAME = "reload-starts-once"
@@ -18,4 +18,4 @@ def starts(number):
     return sees(lambda seen: seen["starts"] == number)
 
 
-PROOFS = (Proof(NAME, shows_bug=starts(5), right=starts(3), recommended="kept"),)
+PROOFS = proofs(NAME, starts(5), recommended="kept", right=starts(3))

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("remote-checkpoint-kept-on-resume", "2.6.6")
@@ -23,14 +23,10 @@ def test_subclass_with_another_directory_removes_files_as_on_stock():
     assert not difference("remote", "2.6.6", "remote-checkpoint-kept-on-resume")
 
 
-PROOFS = (
-    Proof(
-        "remote-checkpoint-kept-on-resume",
-        sees(lambda seen: not seen["old"] and not seen["resumed_from_exists"]),
-        observed=only("old", "resumed_from_exists"),
-        recommended="keep-all",
-        right=sees(
-            lambda seen: (seen["new"], seen["same_directory"]) == (["epoch=2.ckpt"], [*seen["old"], *seen["new"]])
-        ),
-    ),
+PROOFS = proofs(
+    "remote-checkpoint-kept-on-resume",
+    sees(lambda seen: not seen["old"] and not seen["resumed_from_exists"]),
+    recommended="keep-all",
+    observed=only("old", "resumed_from_exists"),
+    right=sees(lambda seen: (seen["new"], seen["same_directory"]) == (["epoch=2.ckpt"], [*seen["old"], *seen["new"]])),
 )

@@ -1,5 +1,5 @@
 from tests.differential.trial import difference
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.programs import Program
 
 NAME = "resume-configured-model"
@@ -27,14 +27,13 @@ def test_model_without_configure_model_sees_no_new_calls():
 
 SHOWN = sees(lambda seen: "Unexpected key(s) in state_dict" in (seen["error"] or ""))
 OBSERVED = only("error", "same", "steps", "seen")
-PROOFS = tuple(
-    Proof(
-        NAME,
-        SHOWN,
-        case=case,
-        since="2.1.0",
-        observed=OBSERVED,
-        right=sees(lambda seen: seen["error"] is None and seen["same"] and seen["seen"] == 1),
-    )
-    for case in ("fit", "test", "fresh")
+PROOFS = proofs(
+    NAME,
+    SHOWN,
+    "fit",
+    "test",
+    "fresh",
+    since="2.1.0",
+    observed=OBSERVED,
+    right=sees(lambda seen: seen["error"] is None and seen["same"] and seen["seen"] == 1),
 )

@@ -1,9 +1,5 @@
-from tests.equivalence.proof import Proof, ends_with
+from tests.equivalence.proof import ends_with, proofs
 
-PROOFS = (
-    Proof(
-        "resume-infinite-validation",
-        ends_with("OverflowError: cannot convert float infinity to integer"),
-        case="stream",
-    ),
+PROOFS = proofs(
+    "resume-infinite-validation", ends_with("OverflowError: cannot convert float infinity to integer"), "stream"
 )

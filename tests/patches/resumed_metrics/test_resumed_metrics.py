@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 
 NAME = "resumed-metrics"
@@ -53,7 +53,11 @@ def rate_is(rate):
     return sees(check)
 
 
-PROOFS = tuple(
-    Proof(NAME, shows_bug=rate_is(0.1), right=rate_is(0.05), case=case, recommended=f"{case}, whole")
-    for case in ("plateau by epoch: epoch end", "plateau, stream: epoch end")
+PROOFS = proofs(
+    NAME,
+    rate_is(0.1),
+    "plateau by epoch: epoch end",
+    "plateau, stream: epoch end",
+    recommended="{}, whole",
+    right=rate_is(0.05),
 )

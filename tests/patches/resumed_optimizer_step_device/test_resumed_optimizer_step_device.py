@@ -1,7 +1,7 @@
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 
 PARAMETERS = 2
@@ -29,12 +29,10 @@ def test_optimizer_without_parameters_resumes():
     assert not difference("black_box", "2.0.0", "resumed-optimizer-step-device")
 
 
-PROOFS = (
-    Proof(
-        "resumed-optimizer-step-device",
-        sees(lambda seen: "cuda:0" in devices(seen)),
-        case="adam",
-        simulated_cuda=True,
-        one_card=True,
-    ),
+PROOFS = proofs(
+    "resumed-optimizer-step-device",
+    sees(lambda seen: "cuda:0" in devices(seen)),
+    "adam",
+    simulated_cuda=True,
+    one_card=True,
 )

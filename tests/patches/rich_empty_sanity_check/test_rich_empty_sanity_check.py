@@ -1,9 +1,7 @@
-from tests.equivalence.proof import Proof, ends_with, observes
+from tests.equivalence.proof import ends_with, observes, proofs
 
-PROOFS = (
-    Proof(
-        "rich-empty-sanity-check",
-        ends_with("assert self.val_sanity_progress_bar_id is not None"),
-        right=observes({"steps": 2}),
-    ),
+PROOFS = proofs(
+    "rich-empty-sanity-check",
+    ends_with("assert self.val_sanity_progress_bar_id is not None"),
+    right=observes({"steps": 2}),
 )

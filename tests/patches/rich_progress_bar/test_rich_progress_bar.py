@@ -1,11 +1,9 @@
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 
 ERROR = "IndexError: pop from empty list"
-PROOFS = (
-    Proof(
-        "rich-progress-bar",
-        lambda result: not result.ok and sees(lambda seen: seen.get("error") == ERROR)(result),
-        observed=only("bars", "weights", "epochs"),
-        right=sees(lambda seen: seen["epochs"] == 3),
-    ),
+PROOFS = proofs(
+    "rich-progress-bar",
+    lambda result: not result.ok and sees(lambda seen: seen.get("error") == ERROR)(result),
+    observed=only("bars", "weights", "epochs"),
+    right=sees(lambda seen: seen["epochs"] == 3),
 )

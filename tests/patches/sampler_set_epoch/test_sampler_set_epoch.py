@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import Observations, Proof
+from tests.equivalence.proof import Observations, proofs
 from tests.support.programs import Program
 from tests.support.variants import Variant, run
 
@@ -64,4 +64,4 @@ def _goes_on(result: Any) -> bool:
     return bool(_in_one_set(result.observations) == {"fit": EPOCHS, "predict": AFTER_THEM})
 
 
-PROOFS = (Proof(NAME, _stuck, case="ddp", observed=_in_one_set, recommended="one", right=_goes_on),)
+PROOFS = proofs(NAME, _stuck, "ddp", recommended="one", observed=_in_one_set, right=_goes_on)

@@ -1,6 +1,6 @@
 """Issue 17544: a scheduler with a frequency of 3 steps, in epochs of 2 steps."""
 
-from tests.equivalence.proof import Proof, observes
+from tests.equivalence.proof import observes, proofs
 from tests.support.variants import Variant, run
 
 NAME = "scheduler-frequency-in-steps"
@@ -14,11 +14,9 @@ def test_frequency_that_divides_the_length_of_an_epoch_is_unchanged():
     assert stock.ok and stock.observations == shim.observations
 
 
-PROOFS = (
-    Proof(
-        NAME,
-        shows_bug=observes({"rates": ["1"] * 8}),
-        right=observes({"rates": ["1"] * 3 + ["0.5"] * 3 + ["0.25"] * 2}),
-        recommended="recommended",
-    ),
+PROOFS = proofs(
+    NAME,
+    observes({"rates": ["1"] * 8}),
+    recommended="recommended",
+    right=observes({"rates": ["1"] * 3 + ["0.5"] * 3 + ["0.25"] * 2}),
 )

@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from tests.equivalence.proof import Proof, only
+from tests.equivalence.proof import only, proofs
 from tests.support.programs import Program
 from tests.support.variants import Variant, environment_of, execute, run
 
@@ -110,13 +110,11 @@ def test_custom_signal_connector_works(tmp_path):
     assert status == 0 and "trained 2" in output, output
 
 
-PROOFS = (
-    Proof(
-        PATCH,
-        hangs,
-        case="plain",
-        observed=only("statuses", "together"),
-        recommended="callback",
-        note="at which batch the ranks leave is a matter of time; that it is the same one is compared.",
-    ),
+PROOFS = proofs(
+    PATCH,
+    hangs,
+    "plain",
+    recommended="callback",
+    observed=only("statuses", "together"),
+    note="at which batch the ranks leave is a matter of time; that it is the same one is compared.",
 )

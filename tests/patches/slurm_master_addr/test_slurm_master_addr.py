@@ -1,14 +1,12 @@
-from tests.equivalence.proof import Proof, observes
+from tests.equivalence.proof import observes, proofs
 from tests.support.programs import Program
 
 PROGRAM = Program("slurm-master-addr", "2.0.9", alone=True)
 
-PROOFS = (
-    Proof(
-        "slurm-master-addr",
-        observes({"address": "node3", "variable": "node3"}),
-        right=observes({"address": "node3-ib", "variable": "node3-ib"}),
-    ),
+PROOFS = proofs(
+    "slurm-master-addr",
+    observes({"address": "node3", "variable": "node3"}),
+    right=observes({"address": "node3-ib", "variable": "node3-ib"}),
 )
 
 FIRST_NODE = observes({"address": "node3", "variable": "node3"})

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.variants import Variant, run
 
 RELEASES = (("pytorch-lightning", "2.0.0"), ("lightning", "2.6.6"))
@@ -29,12 +29,10 @@ def test_other_stages_compare_as_on_stock(release, case):
     both(release, case)
 
 
-PROOFS = (
-    Proof(
-        "stage-comparison",
-        sees(lambda seen: seen["counted"] > 50),
-        case="plain",
-        observed=lambda ranks: [{**rank, "counted": rank["counted"] > 50} for rank in ranks],
-        recommended_observed=lambda ranks: [{**rank, "counted": False} for rank in ranks],
-    ),
+PROOFS = proofs(
+    "stage-comparison",
+    sees(lambda seen: seen["counted"] > 50),
+    "plain",
+    observed=lambda ranks: [{**rank, "counted": rank["counted"] > 50} for rank in ranks],
+    recommended_observed=lambda ranks: [{**rank, "counted": False} for rank in ranks],
 )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.variants import Variant, run
 
 NAME = "stateful-loader-exact"
@@ -38,12 +38,10 @@ def trains_first_on(number):
     return sees(lambda seen: events(seen, "batch")[0][1][0] % 10 == number)
 
 
-PROOFS = (
-    Proof(
-        NAME,
-        shows_bug=trains_first_on(4),
-        right=trains_first_on(3),
-        case="stateful stream: within",
-        recommended="stateful stream: within, whole",
-    ),
+PROOFS = proofs(
+    NAME,
+    trains_first_on(4),
+    "stateful stream: within",
+    recommended="stateful stream: within, whole",
+    right=trains_first_on(3),
 )

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 from tests.support.variants import Variant, run
 
@@ -21,13 +21,11 @@ test_release_without_loader_states_is_unchanged = PROGRAM.unchanged(
     "estimated", on=("2.1.4",), distribution="pytorch-lightning"
 )
 
-PROOFS = (
-    Proof(
-        "stateful-loader-restored",
-        sees(lambda seen: seen["restored"] == [] and seen["seen"][0] == 1),
-        case="estimated",
-        recommended="not-estimated",
-        since="2.2.0",
-        right=sees(lambda seen: len(seen["restored"]) == 1 and seen["seen"][0] > 1),
-    ),
+PROOFS = proofs(
+    "stateful-loader-restored",
+    sees(lambda seen: seen["restored"] == [] and seen["seen"][0] == 1),
+    "estimated",
+    recommended="not-estimated",
+    since="2.2.0",
+    right=sees(lambda seen: len(seen["restored"]) == 1 and seen["seen"][0] > 1),
 )

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.programs import Program
 
 # The scenario of the earlier bug, whose run continues after the start of averaging.
@@ -6,11 +6,6 @@ test_average_is_unchanged = Program("swa-keeps-trained-weights", "2.6.6", scenar
     check=sees(lambda seen: seen["averaged"])
 )
 
-PROOFS = (
-    Proof(
-        "swa-keeps-trained-weights",
-        sees(lambda seen: seen["untrained"]),
-        recommended="without",
-        observed=only("weight"),
-    ),
+PROOFS = proofs(
+    "swa-keeps-trained-weights", sees(lambda seen: seen["untrained"]), recommended="without", observed=only("weight")
 )

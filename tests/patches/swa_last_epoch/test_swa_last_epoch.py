@@ -1,6 +1,6 @@
 """StochasticWeightAveraging averages the weights at the start of each epoch, so the last epoch has no effect."""
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.variants import Variant, run
 
 
@@ -10,12 +10,10 @@ def test_subclass_that_averages_epoch_ends_is_unchanged():
     assert stock.ok and shim.observations == stock.observations, (stock, shim)
 
 
-PROOFS = (
-    Proof(
-        "swa-last-epoch",
-        sees(lambda seen: seen["has_last"] is False),
-        case="plain",
-        recommended="subclass",
-        right=sees(lambda seen: seen["has_last"] is True),
-    ),
+PROOFS = proofs(
+    "swa-last-epoch",
+    sees(lambda seen: seen["has_last"] is False),
+    "plain",
+    recommended="subclass",
+    right=sees(lambda seen: seen["has_last"] is True),
 )

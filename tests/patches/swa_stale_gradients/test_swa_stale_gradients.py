@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.variants import Variant, run
 
 
@@ -12,12 +12,10 @@ def test_average_without_old_gradients_is_unchanged(case):
     assert stock.ok and shim.observations == stock.observations, (stock, shim)
 
 
-PROOFS = (
-    Proof(
-        "swa-stale-gradients",
-        sees(lambda seen: not seen["is_average"]),
-        case="norm",
-        recommended="dropped",
-        right=sees(lambda seen: seen["is_average"]),
-    ),
+PROOFS = proofs(
+    "swa-stale-gradients",
+    sees(lambda seen: not seen["is_average"]),
+    "norm",
+    recommended="dropped",
+    right=sees(lambda seen: seen["is_average"]),
 )

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, ends_with, sees
+from tests.equivalence.proof import ends_with, proofs, sees
 from tests.support.programs import Program
 
 NAME = "torchscript-check-inputs"
@@ -7,12 +7,10 @@ PROGRAM = Program(NAME, "2.5.1", alone=True)
 test_trace_on_the_cpu_is_unchanged = PROGRAM.unchanged("cpu", check=sees(lambda seen: not seen["hooked"]))
 test_trace_with_a_hook_is_unchanged = PROGRAM.unchanged("hook", check=sees(lambda seen: seen["hooked"]))
 
-PROOFS = (
-    Proof(
-        NAME,
-        ends_with("RuntimeError: Expected all tensors to be on the same device"),
-        case="gpu",
-        simulated_cuda=True,
-        right=sees(lambda seen: seen["same"] and seen["left"] == "cpu"),
-    ),
+PROOFS = proofs(
+    NAME,
+    ends_with("RuntimeError: Expected all tensors to be on the same device"),
+    "gpu",
+    simulated_cuda=True,
+    right=sees(lambda seen: seen["same"] and seen["left"] == "cpu"),
 )

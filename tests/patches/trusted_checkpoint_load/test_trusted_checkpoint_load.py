@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, ends_with, only
+from tests.equivalence.proof import ends_with, only, proofs
 from tests.support.programs import Program
 from tests.support.variants import Variant, run
 
@@ -76,13 +76,11 @@ def test_file_that_others_can_write_is_refused_at_load_time(version, case):
     assert ("chmod o-w" in hint) is (case == "opened") and "Options" not in result.observations[0], hint
 
 
-PROOFS = (
-    Proof(
-        "trusted-checkpoint-load",
-        ends_with(REFUSED),
-        observed=only("loaded", "resumed"),
-        recommended="",
-        recommended_environment=(("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),),
-        since="1.9.0",
-    ),
+PROOFS = proofs(
+    "trusted-checkpoint-load",
+    ends_with(REFUSED),
+    recommended="",
+    observed=only("loaded", "resumed"),
+    recommended_environment=(("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),),
+    since="1.9.0",
 )

@@ -1,9 +1,7 @@
-from tests.equivalence.proof import Proof, ends_with, observes
+from tests.equivalence.proof import ends_with, observes, proofs
 
-PROOFS = (
-    Proof(
-        "unpicklable-hyperparameters",
-        ends_with("TypeError: cannot pickle '_thread.lock' object"),
-        right=observes({"names": ["width"], "width": 3}),
-    ),
+PROOFS = proofs(
+    "unpicklable-hyperparameters",
+    ends_with("TypeError: cannot pickle '_thread.lock' object"),
+    right=observes({"names": ["width"], "width": 3}),
 )

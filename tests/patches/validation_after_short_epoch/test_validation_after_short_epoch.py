@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("validation-after-short-epoch", "2.6.6")
@@ -24,13 +24,11 @@ def test_accumulated_gradients_are_kept():
     assert [what for what in shim["seen"] if what != "validate"] == stock["seen"]
 
 
-PROOFS = tuple(
-    Proof(
-        "validation-after-short-epoch",
-        sees(lambda seen: "validate" not in seen["seen"] and seen["lr"] == (0.1).hex()),
-        case=case,
-        recommended=f"{case}-right",
-        right=sees(lambda seen: seen["seen"].count("validate") == 2),
-    )
-    for case in ("", "plateau")
+PROOFS = proofs(
+    "validation-after-short-epoch",
+    sees(lambda seen: "validate" not in seen["seen"] and seen["lr"] == (0.1).hex()),
+    "",
+    "plateau",
+    recommended="{}-right",
+    right=sees(lambda seen: seen["seen"].count("validate") == 2),
 )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.variants import Variant, run
 
 NAME = "validation-due-on-resume"
@@ -37,12 +37,10 @@ def begins_with(kind):
     return sees(lambda seen: json.loads(seen["events"][0])[0] == kind)
 
 
-PROOFS = (
-    Proof(
-        NAME,
-        shows_bug=sees(lambda seen: json.loads(seen["events"][0]) == ["batch starts", 1, 6, 2]),
-        right=begins_with("validation starts"),
-        case="validated every two batches: within",
-        recommended="validated every two batches: within, whole",
-    ),
+PROOFS = proofs(
+    NAME,
+    sees(lambda seen: json.loads(seen["events"][0]) == ["batch starts", 1, 6, 2]),
+    "validated every two batches: within",
+    recommended="validated every two batches: within, whole",
+    right=begins_with("validation starts"),
 )

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 
 NAME = "validation-own-randomness"
@@ -15,4 +15,4 @@ test_patch_is_opt_in = PROGRAM.unchanged(toggle="default")
 
 test_evaluation_outside_training_is_unchanged = PROGRAM.unchanged("validate")
 
-PROOFS = (Proof(NAME, sees(lambda seen: seen["trained"] != seen["alone"]), recommended="generator"),)
+PROOFS = proofs(NAME, sees(lambda seen: seen["trained"] != seen["alone"]), recommended="generator")

@@ -3,7 +3,7 @@ from functools import cache
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import Proof, observes
+from tests.equivalence.proof import observes, proofs
 from tests.support.programs import Program
 
 PROGRAM = Program("weight-averaging-before-start", "2.6.0")
@@ -61,13 +61,11 @@ def _weights(steps):
     return observes({"validated": values, "saved": values, "trained": values[-1]})
 
 
-PROOFS = (
-    Proof(
-        "weight-averaging-before-start",
-        _weights([1.0] * 6),
-        case="never",
-        recommended="without",
-        since="2.6.0",
-        right=_weights(TRAINED),
-    ),
+PROOFS = proofs(
+    "weight-averaging-before-start",
+    _weights([1.0] * 6),
+    "never",
+    recommended="without",
+    since="2.6.0",
+    right=_weights(TRAINED),
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("worker-seed-sequence", "2.6.1")
@@ -32,11 +32,7 @@ def official():
 
 @pytest.mark.parametrize(
     ("distribution", "version", "case"),
-    [
-        ("lightning", "2.4.0", "fork"),
-        ("lightning", "2.6.0", "fork"),
-        ("pytorch-lightning", "2.5.0", "spawn"),
-    ],
+    [("lightning", "2.4.0", "fork"), ("lightning", "2.6.0", "fork"), ("pytorch-lightning", "2.5.0", "spawn")],
 )
 def test_each_epoch_and_seed_draws_different_numbers(distribution, version, case, official):
     stock = numbers(PROGRAM.stock(case, version, distribution=distribution))
@@ -55,12 +51,10 @@ def test_each_epoch_and_seed_draws_different_numbers(distribution, version, case
     assert len(announced) == 1, patched
 
 
-PROOFS = (
-    Proof(
-        "worker-seed-sequence",
-        sees(lambda seen: seen["seed 1"]["torch"][0] == seen["seed 1"]["torch"][1]),
-        case="fork",
-        observed=lambda ranks: [{seed: [v["torch"], v["python"]] for seed, v in rank.items()} for rank in ranks],
-        note="NumPy's numbers: 2.4.0 takes them from another sequence than 2.6.1",
-    ),
+PROOFS = proofs(
+    "worker-seed-sequence",
+    sees(lambda seen: seen["seed 1"]["torch"][0] == seen["seed 1"]["torch"][1]),
+    "fork",
+    observed=lambda ranks: [{seed: [v["torch"], v["python"]] for seed, v in rank.items()} for rank in ranks],
+    note="NumPy's numbers: 2.4.0 takes them from another sequence than 2.6.1",
 )

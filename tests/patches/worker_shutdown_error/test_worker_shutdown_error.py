@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.programs import Program
 
 PATCH = "worker-shutdown-error"
@@ -28,4 +28,4 @@ test_workers_without_errors_end_as_on_stock = PROGRAM.unchanged(
     "healthy", check=sees(lambda seen: seen["warnings"] == [])
 )
 
-PROOFS = (Proof(PATCH, crashes, recommended="plain", observed=only("weights", "left", "torn_down")),)
+PROOFS = proofs(PATCH, crashes, recommended="plain", observed=only("weights", "left", "torn_down"))
