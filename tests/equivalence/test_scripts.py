@@ -87,7 +87,7 @@ def test_rehearse_names_the_reason_if_no_debian_can_be_created(option, status, t
 def test_demo_shows_five_bugs_and_their_fixes():
     done = script("demo", "--here")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1] == "5 bugs shown, 5 gone", done.stdout
+    assert done.stdout.splitlines()[-1] == "5 bugs shown and fixed", done.stdout
 
 
 REPORT = """<testsuites><testsuite><properties><property name="card" value="A card"/></properties>
