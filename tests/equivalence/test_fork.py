@@ -25,7 +25,7 @@ from tests.support.variants import ROOT, Variant, environment_of, execute
 
 import _releases  # isort: skip
 
-BUILD = [sys.executable, str(ROOT / "scripts" / "build_fork")]
+BUILD = [sys.executable, "-m", "lightning_patches", "fork"]
 
 
 def test_record_and_metadata_describe_the_wheel(tmp_path):

@@ -26,7 +26,7 @@ def script(name, *arguments, **variables):
 
 
 def test_every_difference_from_the_official_code_is_explained():
-    done = script("compare_code")
+    done = script("check_diffs")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "lr-finder-train-loader" in done.stdout
     after = done.stdout.partition("lr-finder-train-loader:")[2]
@@ -34,8 +34,8 @@ def test_every_difference_from_the_official_code_is_explained():
     assert "dataloader-error-unmasked: no official fix to compare with" in done.stdout
 
 
-def test_compare_code_shows_the_lines():
-    done = script("compare_code", "logged-metrics-device")
+def test_check_diffs_shows_differing_lines():
+    done = script("check_diffs", "logged-metrics-device")
     assert "+    self[key].to(value.device)" in done.stdout, done.stdout + done.stderr
 
 
