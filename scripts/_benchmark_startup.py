@@ -1,18 +1,4 @@
-"""Measure the cost of the patches at the start of Python, and at the import of Lightning.
-
-    scripts/benchmark startup                  # exit status 1 if something is over its budget
-    scripts/benchmark startup --rounds 400 --imports 40
-    scripts/benchmark startup --rounds 0 --imports 20 --releases 2.6.4 --depths 0 4
-    scripts/benchmark startup --rounds 0 --imports 0 --workers 13       # the first batch of spawned workers
-
-Measures whole processes in pairs, in an environment with the package installed and compiled. For a start the table has
-the median difference of a pair, for an import the median ratio, with 95 % intervals as "from" and "to". CPU time is
-user and system time. "Asleep" is the autostart line with LIGHTNING_PATCHES unset, "armed" a Python with
-LIGHTNING_PATCHES set that never imports Lightning.
-
-The cost of an import depends on the depth of the stack below it: at some depths calls cross the end of a chunk of
-Python's stack, and each requests memory from the system. "page faults" show that, and vary less than times.
-"""
+"""Measure the cost of the patches at the start of Python, and at the import of Lightning."""
 
 from __future__ import annotations
 
@@ -32,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import _releases
-from _benchmark_variants import median
 
 Rows = list[dict[str, Any]]
 ROOT = Path(__file__).resolve().parents[1]
@@ -78,17 +63,29 @@ class Cost:
     faults: int
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--rounds", type=int, default=200, help="starts of each kind (default: %(default)s)")
-    parser.add_argument("--imports", type=int, default=15, help="imports of each kind (default: %(default)s)")
-    parser.add_argument(
-        "--releases", nargs="+", default=("2.2.5", "2.3.3", "2.6.6"), help="of Lightning (default: %(default)s)"
-    )
-    parser.add_argument("--workers", type=int, default=5, help="programs with spawned workers (default: %(default)s)")
-    parser.add_argument("--depths", nargs="+", type=int, default=(0,), help="calls below the import (default: 0)")
+def median(values: list[float]) -> dict[str, float]:
+    """The median, and the interval that contains it in 19 of 20 runs, by the binomial distribution."""
+    ordered, middle, width = sorted(values), len(values) // 2, math.ceil(math.sqrt(len(values)))
+    bounds = {", from": ordered[max(middle - width, 0)], ", to": ordered[min(middle + width, len(values) - 1)]}
+    return {"": statistics.median(values), **bounds}
 
 
 def run(args: argparse.Namespace) -> Rows:
+    """Measure the cost of the patches at the start of Python, and at the import of Lightning.
+
+        scripts/benchmark startup                  # exit status 1 if something is over its budget
+        scripts/benchmark startup --rounds 400 --imports 40
+        scripts/benchmark startup --rounds 0 --imports 20 --releases 2.6.4 --depths 0 4
+        scripts/benchmark startup --rounds 0 --imports 0 --workers 13       # the first batch of spawned workers
+
+    Measures whole processes in pairs, in an environment with the package installed and compiled. For a start, the table
+    has the median difference of a pair, for an import the median ratio, with 95 % intervals as "from" and "to". CPU
+    time is user and system time. "asleep" is the autostart line with LIGHTNING_PATCHES unset, "armed" a Python with
+    LIGHTNING_PATCHES set that never imports Lightning.
+
+    The cost of an import depends on the depth of the stack below it: at some depths calls cross the end of a chunk of
+    Python's stack, and each requests memory from the system. "page faults" show that, and vary less than times.
+    """
     with tempfile.TemporaryDirectory(prefix="benchmark-") as directory:
         plain, enabled = Path(directory) / "plain", Path(directory) / "enabled"
         for environment in (plain, enabled):
@@ -114,7 +111,7 @@ def row(what: str, wall: float, cpu: float, of: float, budget: float) -> dict[st
 
 
 def make(environment: Path) -> None:
-    """A virtual environment with the package installed, and the torch of this Python within reach."""
+    """Make a virtual environment that contains the package and can import the torch of this Python."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], cwd=ROOT, check=True)
     site = next(environment.glob("lib/python*/site-packages"))
     ignored = shutil.ignore_patterns("__pycache__")
@@ -234,7 +231,7 @@ def ratios(
 
 
 def measure(command: list[str], environment: dict[str, str]) -> Cost:
-    """Run a command, and see what it cost."""
+    """Return the cost of running a command."""
     start = time.perf_counter()
     out = subprocess.DEVNULL
     process = subprocess.Popen(command, env=environment, cwd=Path(command[0]).parent, stdout=out, stderr=out)

@@ -1,0 +1,327 @@
+"""Measure training on stock and with the patches, each in a fresh process: time per step, memory, compilations."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import gc
+import json
+import statistics
+import sys
+import tempfile
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Any, Callable
+
+from _benchmark_startup import ROOT, Rows, median
+
+PROGRAMS = ("0 logs", "1 log", "10 logs", "50 logs", "fabric", "accelerate", "teacher", "checkpoints")
+BLOCK, SKIPPED = 800, 400
+"""Steps of a block, and those before its clock starts: multiples of 20, after which a checkpoint is saved."""
+
+
+def measured(what: str, release: str, shim: bool, *arguments: str) -> tuple[str, dict[str, Any]]:
+    """Run ``scripts/benchmark WHAT --in-variant ARGUMENTS`` with a release. Return the variant and what it observed."""
+    from tests.support import variants
+
+    variant = variants.Variant(variants.distribution_of(release), release, shim=shim)
+    with tempfile.TemporaryDirectory() as out:
+        variables = {**variants.environment_of(variant), "SCENARIO_OUT": out, "SCENARIO_SHIM": str(int(shim))}
+        command = [sys.executable, str(ROOT / "scripts" / "benchmark"), what, "--in-variant", *arguments]
+        status, output = variants.execute(command, variables, 600, cwd=out)
+        if status:
+            sys.exit(f"{variant} ended with status {status}:\n{output[-3000:]}")
+        return str(variant), json.loads((Path(out) / "rank0.json").read_text())
+
+
+def number(value: Any) -> float:
+    """A number as it was observed: a float is a hexadecimal string."""
+    return float.fromhex(value) if isinstance(value, str) else float(value)
+
+
+def scenario() -> Any:
+    """Import the module of the scenarios, in the process of a variant."""
+    sys.path.insert(0, str(ROOT / "tests" / "scenarios"))
+    import _scenario
+
+    return _scenario
+
+
+def batches(count: int) -> Any:
+    """A loader of so many rows, in batches of 4."""
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    return DataLoader(TensorDataset(torch.ones(count, 8)), batch_size=4)
+
+
+def linear(variant: Any) -> Any:
+    """A LightningModule class with one linear layer."""
+    import torch
+
+    class Linear(variant.pytorch().LightningModule):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(8, 1)
+
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            return self.layer(batch[0]).mean()
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), lr=0.01)
+
+    return Linear
+
+
+# -------------------------------------------------------------------- compilations
+
+
+def compilations(options: argparse.Namespace) -> Rows:
+    """Count graphs and graph breaks of a compiled LightningModule in training, on stock and with the patches.
+
+        scripts/benchmark compile
+        scripts/benchmark compile --releases 2.2.5 2.6.6
+
+    Uses the backend "eager". "frames" and "graphs" count compilations, including recompilations; "breaks" counts graph
+    breaks. With torch 2.12 and later, stock Lightning cannot log in a compiled module (compiled-log), so the program
+    logs nothing.
+    """
+    rows = []
+    for release in options.releases:
+        for shim in (False, True):
+            variant, found = measured("compile", release, shim)
+            rows.append(
+                {"variant": variant, **{name: int(number(found[name])) for name in ("frames", "graphs", "breaks")}}
+            )
+    return rows
+
+
+def compile_in_variant(options: argparse.Namespace) -> None:
+    """Train and validate for two epochs, with a last batch of another size."""
+    variant = scenario()
+    import torch
+    from torch._dynamo.utils import counters
+
+    class Model(linear(variant)):  # type: ignore[misc]
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            loss = self.layer(batch[0]).mean()
+            return loss * 2 if self.trainer.training else loss
+
+        def validation_step(self, batch: Any, batch_idx: int) -> Any:
+            return self.layer(batch[0]).mean() if self.trainer.evaluating else None
+
+    data = batches(22)
+    variant.trainer(max_epochs=2, accelerator="cpu").fit(torch.compile(Model(), backend="eager"), data, data)
+    breaks = sum(counters["graph_break"].values())
+    variant.observe(frames=counters["frames"]["ok"], graphs=counters["stats"]["unique_graphs"], breaks=breaks)
+
+
+# -------------------------------------------------------------------- memory
+
+
+def growth(options: argparse.Namespace) -> Rows:
+    """Measure memory growth on stock and with the patches: over steps with ten logs, and over consecutive fits.
+
+        scripts/benchmark growth
+        scripts/benchmark growth --steps 10000 --fits 200 --releases 2.2.5 2.6.6
+
+    "objects" are those of Python's garbage collector. The growth is measured from the first fifth to the end.
+    """
+    rows = []
+    for release in options.releases:
+        for shim in (False, True):
+            arguments = ("--steps", str(options.steps), "--fits", str(options.fits))
+            variant, found = measured("growth", release, shim, *arguments)
+            for what, count in (("steps", options.steps), ("fits", options.fits)):
+                objects, kilobytes = map(number, found[what])
+                rows.append(
+                    {"variant": variant, "over": f"{count} {what}", "objects": objects, "resident KB": kilobytes}
+                )
+    return rows
+
+
+def grow_in_variant(options: argparse.Namespace) -> None:
+    """Run the steps, then the fits, and observe the growth after the first fifth of each."""
+    variant = scenario()
+
+    def used() -> tuple[int, int]:
+        gc.collect()
+        status = Path("/proc/self/status").read_text()
+        return len(gc.get_objects()), int(status.partition("VmRSS:")[2].split()[0])
+
+    def growth_since(before: tuple[int, int]) -> list[int]:
+        return [after - earlier for earlier, after in zip(before, used())]
+
+    class Model(linear(variant)):  # type: ignore[misc]
+        def __init__(self, first: int = -1) -> None:
+            super().__init__()
+            self.first = first
+
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            if batch_idx == self.first:
+                self.before = used()
+            loss = super().training_step(batch, batch_idx)
+            for index in range(10):
+                self.log(f"metric_{index}", loss)
+            return loss
+
+        def on_train_epoch_end(self) -> None:
+            if self.first >= 0:
+                self.growth = growth_since(self.before)
+
+    def fit(model: Any, steps: int) -> None:
+        variant.trainer(max_epochs=1, accelerator="cpu").fit(model, batches(4 * steps))
+
+    model = Model(options.steps // 5)
+    fit(model, options.steps)
+    over_steps = model.growth
+    del model
+    before = used()
+    for index in range(options.fits):
+        if index == options.fits // 5:
+            before = used()
+        fit(Model(), 2)
+    variant.observe(steps=over_steps, fits=growth_since(before))
+
+
+# -------------------------------------------------------------------- time
+
+
+def programs(options: argparse.Namespace) -> Rows:
+    """Measure the CPU time of a training step with and without the patches, and relative to plain PyTorch.
+
+        scripts/benchmark programs
+        scripts/benchmark programs --blocks 400 --releases 2.6.6 --programs fabric accelerate
+
+    A linear layer, batches of 4. "logs" are calls of self.log in training_step; "teacher" trains a student on the
+    output of a frozen module; "checkpoints" saves one every 20 steps; "fabric" and "accelerate" are the program
+    without logs on these.
+
+    One process runs a program. Every 800 steps the patches are removed or applied again. The clock starts 400 steps
+    later, since the first steps after a switch are slower. A block of the plain loop precedes each pair of blocks. Each
+    ratio compares the two blocks of a pair. The table has the median, and its 95 % interval as "from" and "to". Patches
+    of the set-up phase are applied in both blocks.
+    """
+    rows = []
+    for release in options.releases:
+        for program in options.programs:
+            arguments = ("--blocks", str(options.blocks), "--programs", program)
+            found = measured("programs", release, True, *arguments)[1]["microseconds"]
+            plain, shim, stock = ([number(value) for value in found[what]] for what in ("plain", "shim", "stock"))
+            ratio = median([patched / unpatched for patched, unpatched in zip(shim, stock)])
+            times = {"plain us": plain, "stock us": stock, "shim us": shim}
+            rows.append(
+                {
+                    "program": program,
+                    "release": release,
+                    **{name: statistics.median(values) for name, values in times.items()},
+                    **{f"shim/stock{name}": value for name, value in ratio.items()},
+                }
+            )
+    return rows
+
+
+def time_in_variant(options: argparse.Namespace) -> None:
+    """Time a program, block by block."""
+    variant = scenario()
+    import torch
+
+    import lightning_patches
+
+    pl, Fabric = variant.pytorch(), variant.fabric().Fabric  # noqa: N806
+    data = batches(4 * (2 * options.blocks + 1) * BLOCK)
+    spent: dict[str, list[float]] = {"plain": [], "shim": [], "stock": []}
+
+    class Clock:
+        """Reads the time twice in a block: on some machines, reading it costs as much as a step."""
+
+        def __init__(self) -> None:
+            self.steps, self.begun = 0, 0.0
+
+        def step(self) -> None:
+            if self.steps % BLOCK == SKIPPED:
+                self.begun = time.process_time()
+            self.steps += 1
+
+        def spent(self) -> float:
+            """Microseconds per step."""
+            return 1e6 * (time.process_time() - self.begun) / (BLOCK - SKIPPED)
+
+    class Switch(Clock):
+        """Runs one block with the patches, the next without, and a block of the plain loop before each pair."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.active = False
+
+        def step(self) -> None:
+            if self.steps % BLOCK == 0:
+                if self.steps:
+                    spent["shim" if self.active else "stock"].append(self.spent())
+                if self.active:
+                    assert not lightning_patches.deactivate()
+                else:
+                    spent["plain"].append(plain())
+                    lightning_patches.activate("default,quiet")
+                self.active = not self.active
+                gc.collect()  # collects garbage of the step before
+            super().step()
+
+    class Model(linear(variant)):  # type: ignore[misc]
+        def __init__(self, logs: int = 0, teacher: bool = False) -> None:
+            super().__init__()
+            self.teacher = torch.nn.Linear(8, 1).requires_grad_(False).eval() if teacher else None
+            self.names = [f"metric_{number}" for number in range(logs)]
+            self.clock = Switch()
+
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            self.clock.step()
+            aim = 0 if self.teacher is None else self.teacher(batch[0])
+            loss = (self.layer(batch[0]) - aim).mean()
+            for name in self.names:
+                self.log(name, loss)
+            return loss
+
+    def train(saves: bool = False, **options: Any) -> None:
+        every = [pl.callbacks.ModelCheckpoint(every_n_train_steps=20, save_top_k=-1)] if saves else []
+        trainer = variant.trainer(max_epochs=1, accelerator="cpu", callbacks=every, enable_checkpointing=saves)
+        trainer.fit(Model(**options), data)
+
+    def loop(clock: Clock, steps: Any, prepare: Callable[..., Any], backward: Callable[[Any], None]) -> float:
+        layer = torch.nn.Linear(8, 1)
+        layer, optimizer, loader = prepare(layer, torch.optim.SGD(layer.parameters(), lr=0.01), data)
+        for batch in islice(loader, steps):
+            clock.step()
+            loss = layer(batch[0]).mean()
+            optimizer.zero_grad()
+            backward(loss)
+            optimizer.step()
+        return clock.spent()
+
+    def plain() -> float:
+        return loop(Clock(), BLOCK, lambda *given: given, lambda loss: loss.backward())
+
+    def fabric() -> None:
+        used = Fabric(accelerator="cpu", devices=1)
+        setup = lambda *given: (*used.setup(*given[:2]), used.setup_dataloaders(given[2]))  # noqa: E731
+        loop(Switch(), None, setup, used.backward)
+
+    def accelerate() -> None:
+        from accelerate import Accelerator
+
+        used = Accelerator(cpu=True)
+        loop(Switch(), None, used.prepare, used.backward)
+
+    kinds: dict[str, Callable[[], Any]] = {
+        **{f"{logs} log{'s' * (logs != 1)}": functools.partial(train, logs=logs) for logs in (0, 1, 10, 50)},
+        "teacher": functools.partial(train, teacher=True),
+        "checkpoints": functools.partial(train, saves=True),
+        "fabric": fabric,
+        "accelerate": accelerate,
+    }
+    kinds[options.programs[0]]()
+    variant.observe(microseconds=spent)
+
+
+IN_VARIANT = {"compile": compile_in_variant, "growth": grow_in_variant, "programs": time_in_variant}
