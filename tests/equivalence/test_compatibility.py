@@ -209,7 +209,8 @@ LISTED = {
     "skipped-epoch-schedulers is opt-in": "`skipped-epoch-schedulers` is off by default",
     "a patch by name also selects import-without-pkg-resources": "the patches without which `import lightning` fails",
     "audit lightning==1.9.5 ends with 1": "`audit` knows 1.5 to 1.9",
-    "audit . ends with 1": "takes a directory",
+    "audit . ends with 0": "takes a directory",
+    "audit --format github -r requirements.txt ends with 0": "ends with status 0 for `pytorch-lightning==2.2.5`",
     'diagnose "IndexError: pop from empty list" ends with 1': "a single line that any program could have written",
     "list --json: patches": "print an object; the array of before is its `patches`",
     "show --json 19813: patches": "print an object; the array of before is its `patches`",
@@ -217,7 +218,7 @@ LISTED = {
         f"list --json: {name} is empty": "are empty; the texts are in `note`"
         for name in ("further_than_upstream", "equivalent_to", "relied_on", "relied_on_tests")
     },
-    "SARIF leaves out what the patches mend": "leave out what the patches mend; `--all`",
+    "SARIF leaves out what the patches mend": "leave out the bugs that the patches fix; `--all`",
     "build_fork is lightning-patches fork": "`lightning-patches fork` replaces `scripts/build_fork`",
     "a fork of 2.2.5 holds the default set": "and holds the default set",
     "the number of a fork is 3": "`2.2.5+patches.3`",
