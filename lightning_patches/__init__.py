@@ -1,7 +1,8 @@
-"""Fixes for known bugs of PyTorch Lightning 2.x, applied to the Lightning that is installed.
+"""Fixes for known bugs of PyTorch Lightning 2.x, applied to the installed Lightning.
 
-``import lightning_patches`` at the top of a script is all there is to do. ``LIGHTNING_PATCHES`` in the environment
-selects patches (see :mod:`lightning_patches.engine.toggle`); ``lightning-patches status`` shows what happened and why.
+Write ``import lightning_patches`` at the top of a script. The environment variable ``LIGHTNING_PATCHES`` selects
+patches (see :mod:`lightning_patches.engine.toggle`). ``lightning-patches status`` shows which patches are applied, and
+why others are not.
 """
 
 from __future__ import annotations
@@ -45,19 +46,19 @@ __all__ = [
 
 
 def activate(spec: Optional[str] = None) -> None:
-    """Apply patches to the Lightning that is imported, or will be. Importing this package has already called it.
+    """Apply patches to the Lightning that is imported now or later.
 
-    A script that calls it makes use of its import, which linters then leave.
+    Importing this package calls this function already. If you call it, linters do not report the import as unused.
 
     Args:
         spec: a toggle as in ``LIGHTNING_PATCHES``; ``None`` reads the environment, where unset means the default set.
-            It replaces what was selected before, by the import or the environment: ``"19813"`` leaves that patch alone,
-            ``"default,19813"`` adds it to the default set. Where patches are lost so, one line says it.
+            It replaces the earlier selection of the import or the environment: ``"19813"`` selects only that patch,
+            ``"default,19813"`` adds it to the default set. If this drops patches, one line reports it.
 
     Raises:
-        TypeError: ``spec`` is not a text.
+        TypeError: ``spec`` is not a string.
         ToggleError: ``spec`` names a patch, group or issue that does not exist.
-        PatchError: under ``strict``, a wanted patch could not be applied.
+        PatchError: under ``strict``, a selected patch could not be applied.
     """
     startup.activate(spec)
 
@@ -65,24 +66,25 @@ def activate(spec: Optional[str] = None) -> None:
 def deactivate() -> list[str]:
     """Restore the original objects.
 
-    Returns: The attributes that could not be restored, since other code has replaced or wrapped our function, and
-    places that still reference our functions.
+    Returns:
+        The attributes that could not be restored, since other code has replaced or wrapped our function, and the places
+        that still reference our functions.
     """
     return startup.deactivate()
 
 
 def report() -> Report:
-    """The verdict on every patch in every installed Lightning, asked of the live objects. Imports no Lightning.
+    """Return the verdict on every patch in every installed Lightning, from the live objects. Does not import Lightning.
 
-    The command ``lightning-patches status`` shows the same of a program before it starts. The command
-    ``lightning-patches report`` writes something else, a block for a bug report.
+    The command ``lightning-patches status`` shows the same before a program starts. The command ``lightning-patches
+    report`` is different: it prints a block for a bug report.
 
     Returns:
         A list of :class:`lightning_patches.engine.verdicts.Entry`, which a notebook shows as a table.
     """
     from lightning_patches.engine.verdicts import entries
 
-    return entries(startup.patcher(), startup.outlook())
+    return entries(startup.patcher(), startup.pending_selection())
 
 
 _LAZY = {

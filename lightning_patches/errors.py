@@ -1,5 +1,4 @@
-"""The errors that this package raises, and the warning that it gives. Each inherits from the builtin that callers of
-such code already catch."""
+"""The exceptions and the warning category of this package. Each inherits from a builtin that programs already catch."""
 
 
 class LightningPatchesError(Exception):
@@ -15,7 +14,7 @@ class PatchError(LightningPatchesError, RuntimeError):
 
 
 class TargetError(LightningPatchesError, AttributeError):
-    """A target that a patch names is not where upstream keeps it."""
+    """Lightning does not have the attribute that a patch replaces."""
 
 
 class LightningPatchesWarning(UserWarning):

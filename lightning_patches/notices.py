@@ -1,4 +1,4 @@
-"""Messages at run time: one line each, on rank zero, once. See also `errors`."""
+"""Messages at run time: one line each, on rank zero, once."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _RANK_VARIABLES = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
 
 
 def use_options_of(get_selection: Callable[[], Optional[Options]]) -> None:
-    """Obey ``strict`` and ``quiet`` of a selection.
+    """Set the selection whose ``strict`` and ``quiet`` the functions of this module obey.
 
     Args:
-        get_selection: returns the active selection, ``None`` if there is none.
+        get_selection: returns the active selection, or ``None``.
     """
     global _get_selection
     _get_selection = get_selection
@@ -49,13 +49,13 @@ def is_quiet() -> bool:
 
 
 def rank() -> int:
-    """This process's rank as its process group or its launcher tells it; 0 if neither does. Never imports torch."""
+    """Return the rank from the process group or from the launcher's variables; 0 without both. Never imports torch."""
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     try:
         if distributed is not None and distributed.is_available() and distributed.is_initialized():
             return int(distributed.get_rank())
     except AttributeError:
-        pass  # another thread is importing it
+        pass  # another thread is importing torch
     for variable in _RANK_VARIABLES:
         value = os.environ.get(variable, "")
         if value.isdigit():
@@ -69,7 +69,7 @@ def is_speaker() -> bool:
 
 
 def _starts_ranks() -> bool:
-    """True in Lightning's commands ``fabric run`` and ``lightning run``: rank zero is a process that they start."""
+    """True in Lightning's commands ``fabric run`` and ``lightning run``, which start rank zero as another process."""
     program, *arguments = getattr(sys, "argv", None) or [""]
     return os.path.splitext(os.path.basename(program))[0] in ("fabric", "lightning") and arguments[:1] == ["run"]
 
@@ -81,32 +81,32 @@ def is_child() -> bool:
         try:
             if module is None:
                 continue
-            # It has no parent yet while it reads what it has to do, and imports the program's modules for that.
+            # A spawned process first imports the program's modules. Until then, its parent process is not set.
             if module.parent_process() is not None or hasattr(module.current_process(), "_inheriting"):
                 return True
         except AttributeError:
-            pass  # another thread is importing it
-    # The server that forks children never has one.
+            pass  # another thread is importing the module
+    # The fork server never has a parent process set.
     return any("multiprocessing.forkserver import main" in word for word in getattr(sys, "orig_argv", ())[:8])
 
 
 def _is_first() -> bool:
-    """Rank zero of the job, even where the launcher tells no more than the node and the rank on it."""
+    """True in rank zero of the job, also if the launcher sets only the node and the rank on the node."""
     return rank() == 0 and ("RANK" in os.environ or os.environ.get("NODE_RANK", "0") in ("", "0"))
 
 
 def printable(text: str) -> str:
-    """Return the text in one line, with control characters and direction marks replaced.
+    """Return the text with control characters, line breaks and direction marks escaped.
 
-    They are not removed, since the characters around them could otherwise form a new sequence.
+    If they were removed, the characters around them could form a new escape sequence.
     """
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def cut(text: str, most: int = 200) -> str:
-    """Return ``text``, or its beginning and "..." if it has more than ``most`` characters.
+    """Shorten ``text`` to ``most`` characters. A shortened text ends in "...".
 
-    The beginning ends with a whole word, unless that would leave less than half of it.
+    The cut is between two words, unless that would leave less than half of ``most``.
     """
     if len(text) <= most:
         return text
@@ -115,22 +115,30 @@ def cut(text: str, most: int = 200) -> str:
 
 
 def notice(message: str, urgent: bool = False, details: str = "") -> None:
-    """One line on stderr, from the speaker only. Never raises: a closed stderr must not end a training."""
+    """Write one line to stderr, unless :func:`is_quiet` is true or :func:`is_speaker` is false.
+
+    Never raises, since a closed stderr must not end a training.
+
+    Args:
+        message: the line.
+        urgent: write it in every process, also under ``quiet``.
+        details: more lines.
+    """
     if urgent or (not is_quiet() and is_speaker()):
         say(message, details)
 
 
 def notice_once(key: str, message: str) -> None:
-    """:func:`notice`, once per ``key`` and process."""
+    """Call :func:`notice` once per ``key`` and process."""
     if key not in _said:
         _said.add(key)
         notice(message)
 
 
 def say(message: str, details: str = "") -> None:
-    """Write one line to stderr, if it is open, followed by the lines of ``details``.
+    """Write one line to stderr, and then the lines of ``details``. Does nothing if stderr is closed.
 
-    Bypasses the stream's buffer: unwritten text in it would change the program's exit status to 120.
+    Writes past the stream's buffer. If the buffer can't be flushed at exit, Python ends with status 120.
     """
     lines = [f"lightning_patches: {printable(message)}", *(f"  {printable(line)}" for line in details.splitlines())]
     stream, line = sys.stderr, "\n".join(lines) + "\n"
@@ -148,7 +156,7 @@ def say(message: str, details: str = "") -> None:
 def warn_once(key: str, message: str, all_ranks: bool = False, stacklevel: int = 3) -> None:
     """Warn with :class:`LightningPatchesWarning`, once per ``key`` and process, on rank zero unless ``all_ranks``.
 
-    Never raises: where the program makes warnings errors, it is a line on stderr.
+    Never raises. If the program turns warnings into errors, the message is a line on stderr.
     """
     if key in _said:
         return

@@ -1,7 +1,7 @@
-"""Records of patches. Applying, selecting and showing patches is elsewhere.
+"""Records of patches. Other modules apply, select and show patches.
 
-The records that start-up needs are named tuples: a dataclass takes a millisecond to define, ten times as long. Their
-annotations are not postponed, since ``typing`` would compile each of them from a string.
+The records are named tuples, since a dataclass takes ten times as long to define. This module does not postpone
+annotations, because ``typing`` would compile each of them from a string at start-up.
 """
 
 import importlib
@@ -34,13 +34,14 @@ class Target(NamedTuple):
         adds: True if the affected releases do not have this attribute, and the patch adds it.
         since: first release with this target, if the patch's range starts earlier ("" for all).
         before: first release without this target ("" for none).
-        early: set before the module's code runs, for bugs during its import. Only for a target that the patch ``adds``,
-            since nothing else exists yet. The module may be a package, such as ``"pytorch"``.
-        stock: code that must be Lightning's for the patch to act, as paths from a parameter of the replacement:
+        early: True if the patch sets the attribute before the module's code runs, for bugs during the import. Only for
+            a target that the patch ``adds``, since the module is still empty. The module may be a package, such as
+            ``"pytorch"``.
+        stock: paths from a parameter of the replacement to code that must be Lightning's: for example
             ``"trainer.strategy.broadcast"`` for a method or function, ``"self"`` for the class of an object. If the
             program has overridden, wrapped, replaced or registered one of them, the original runs.
-        optional: Lightning defines the class only if an optional package is installed. Without it there is nothing to
-            replace, and the patch counts as applied.
+        optional: True if Lightning defines the class only if an optional package is installed. Without that package,
+            the patch replaces nothing and counts as applied.
     """
 
     location: str
@@ -64,13 +65,13 @@ class Target(NamedTuple):
 
 
 class Need(NamedTuple):
-    """A feature of a package that Lightning imports and that a patch needs.
+    """A feature that a patch needs in another package that Lightning imports.
 
-    The feature itself is checked, since the version of a vendor's build may be misleading.
+    The engine checks the feature and not the version, since a vendor's build may have a misleading version.
 
     Args:
         location: ``"torch.distributed:init_process_group"``.
-        parameter: required parameter of this function ("" for none).
+        parameter: a parameter that this function must have ("" for none).
     """
 
     location: str
@@ -88,11 +89,11 @@ class Upstream(NamedTuple):
         issues: issue numbers of the report.
         pull_requests: numbers of the official fix; empty if there is none.
         commit: commit of the official fix on master.
-        fixed_in: first release with the fix, ``None`` for never fixed.
+        fixed_in: first release with the fix, or ``None``.
         tests: the official tests of the fix, as ``path::name``.
         merged: True if the fix is on master, but in no release yet.
-        others: for a patch with several official fixes, or a part of one: further pull requests that were released with
-            another release than ``fixed_in``, or not yet: the number, and the release or ``"unreleased"``.
+        others: pull requests that were not released in ``fixed_in``: the number, and their release or
+            ``"unreleased"``. For a patch with several official fixes.
     """
 
     issues: Tuple[int, ...] = ()
@@ -108,10 +109,10 @@ class Consequence(NamedTuple):
     """Errors that a bug causes some lines later.
 
     Args:
-        says: the errors, as symptoms, with the preceding frames if they matter.
+        says: the later errors, as symptoms, with the preceding frames if they matter.
         shows: pattern that another line of the log must match. The texts of its groups must occur in the error.
-        why: the relation between the two, in words.
-        is_sure: True if the two occur together only because of the bug.
+        why: how that line and the error are related, in words.
+        is_sure: True if only this bug makes the line and the error occur together.
         unless: pattern that the error must not match.
     """
 
@@ -129,10 +130,10 @@ class Impact(NamedTuple):
         summary: one sentence, in the user's words.
         symptoms: error messages or visible effects, as people would search for them.
         error: first line of the error as printed, with ``...`` for varying parts; "" if there is no error.
-        frames: parts of frames (path and function), one of which is in a traceback of the bug. Needed only if they are
-            not in the files of the targets.
-        would_tell: evidence that it is this bug, if the symptom alone is not enough or there is no error. Completes a
-            sentence.
+        frames: parts of frames (path and function). A traceback of the bug has one of them. Needed only for frames
+            outside of the targets' files.
+        would_tell: the end of a sentence that names further evidence for this bug. Needed if there is no error, or if
+            the symptom has several possible causes.
         consequences: later errors that the bug causes.
     """
 
@@ -169,35 +170,35 @@ class Patch(NamedTuple):
         title: one line that says what the patch does.
         group: the kind of bug.
         affected: version ranges of Lightning with the bug, as specifiers (``">=2.1.0,<2.4.0"``); one of them must
-            match. A range of 1.5 to 1.7 is separate (``">=1.5.0,<1.8.0"``): the patch makes these run with current
-            packages, and has no diffs for them.
-        targets: the replaced attributes: all are replaced or none.
+            match. Releases 1.5 to 1.7 have a separate range (``">=1.5.0,<1.8.0"``): the patch makes them run with
+            current packages, and has no diffs for them.
+        targets: the replaced attributes. The engine replaces all of them or none.
         upstream: issue, official fix, first fixed release.
         impact: effect of the bug on the user.
         changes_results: change in the results of a program that finishes on stock; ``None`` for no change.
         note: facts to know before relying on the patch: limits, the reference if upstream never fixed the bug,
             differences from the official fix, and programs that could rely on the behavior without the patch.
-        opt_in: the users who should enable the patch, "users who train in salloc", without a full stop; "" for a
-            default patch.
-        signs: signs that an opt-in patch is needed. Each sign is a group of names that must all be present: set
-            environment variables (in capitals) and names that a script uses. A name with ``-`` must be absent.
+        opt_in: the users who should enable the patch, such as "users who train in salloc", without a full stop; "" for
+            a default patch.
+        signs: signs that an opt-in patch is needed. A sign is a text of one or more names, and all of them must be
+            present: environment variables that are set (in capitals), and names that a script uses. A name that starts
+            with ``-`` must be absent.
         added: the first version of this package with the patch.
-        only_with: other packages, or Python, with which the bug occurs: ``"torch>=2.6"``. A project that requires other
-            versions does not have the bug.
+        only_with: versions of other packages, or of Python, without which the bug does not occur: ``"torch>=2.6"``.
         witnesses: further locations that distinguish fixed from affected source, if the official fix changed other
             functions than our targets.
         needs: features of other packages. Without them the patch is ``not-supported`` and changes nothing.
-        probe: for a bug whose cause is not in Lightning: returns True if the bug is present, and caches the result. The
-            replacement calls it at its first use, and does nothing if the bug is absent. The verdict on an applied
-            patch also calls it. It may import torch. For tests see ``tests/support/old_torch``.
+        probe: for a bug outside of Lightning: a function that returns True if the bug is present, and caches the
+            result. The replacement calls it at its first use, and runs the original if the bug is absent. The verdict
+            on an applied patch also calls it. It may import torch. For tests see ``tests/support/old_torch``.
         after: names of patches that this one wraps. Patches with a shared target must declare their order, directly or
             indirectly.
-        around: patches that are put around this one, and around whose code in a fork this one works as well: there
-            it comes last.
-        fixed_by: of a ``warn-...`` patch, the patches that fix the bug. Where a fork carries one, nothing is left to
-            warn of.
-        module: of a record of the index (``patches/_index.py``), where in :mod:`lightning_patches.patches` its
-            :attr:`whole` is.
+        around: names of patches that wrap this one, but that this one can wrap, too. In a fork that already has the
+            diff of one of them, this patch wraps it.
+        fixed_by: for a ``warn-...`` patch, the patches that fix the bug. If a fork has one of them, the engine skips
+            the warning.
+        module: for a record of the index (``patches/_index.py``), the module in :mod:`lightning_patches.patches` that
+            has the :attr:`whole` patch.
     """
 
     name: str
@@ -223,20 +224,20 @@ class Patch(NamedTuple):
 
     @property
     def whole(self) -> "Patch":
-        """The patch itself: a record of the index has what selects it and what decides on it, and no code."""
+        """The patch with its code. A record of the index has only the fields that select a patch and check releases."""
         if not self.module:
             return self
         found: Patch = importlib.import_module(f"lightning_patches.patches.{self.module}").PATCH
         return found
 
     def with_code(self, target: Target) -> Tuple["Patch", Target]:
-        """The :attr:`whole` patch, and the one of its targets that this one is a record of."""
+        """Return the :attr:`whole` patch and its target that corresponds to ``target``."""
         whole = self.whole
         return whole, whole.targets[self.targets.index(target)]
 
     @property
     def below(self) -> FrozenSet[str]:
-        """The patches that this one is put around: those of ``after``, and those that they are put around."""
+        """The patches that this one wraps, directly (``after``) or indirectly."""
         index = {patch.name: patch for patch in importlib.import_module("lightning_patches.patches").index()}
         found: Set[str] = set()
         left = list(self.whole.after)
@@ -269,7 +270,7 @@ class Patch(NamedTuple):
 
     @property
     def warns(self) -> bool:
-        """True if the patch fixes nothing, and only warns of a bug without a patch, or of a name that 2.0 removed."""
+        """True if the patch fixes nothing and only warns: of a bug without a patch, or of a name that 2.0 removed."""
         return self.name.startswith("warn-")
 
     @property
@@ -286,7 +287,7 @@ class Patch(NamedTuple):
 
     @property
     def locations(self) -> Tuple[str, ...]:
-        """Every location whose source decides whether the patch may be applied."""
+        """Every location whose source the engine checks before it applies the patch."""
         return tuple(dict.fromkeys([*(t.location for t in self.targets), *self.witnesses]))
 
     @property

@@ -1,10 +1,10 @@
 """Find out if other users can change a file or directory.
 
-The checks of owner, mode, group and access list are those of ssh's StrictModes. They are made on an open file, which
-other users can't exchange.
+The checks of owner, mode, group and access list are those of ssh's StrictModes. The file that is loaded is checked
+after it was opened, so that other users can't exchange it after the check.
 
-POSIX access lists are read on Linux only; NFSv4 access lists are visible only in the mode. On a system without owners
-and modes, a checkpoint counts as writable by others, and a module does not.
+POSIX access lists are read on Linux only. NFSv4 access lists are not read; their effect is visible only in the mode. On
+a system without owners and modes, a checkpoint counts as writable by others, and a module does not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def open_trusted(path: object, directories: Mapping[str, Optional[tuple[int, int
         directories: device and inode by resolved path; ``None`` for a directory to which others may write.
 
     Returns:
-        The open file, which the caller must close, or ``None``; and the reason if a file in a directory is refused.
+        The open file, which the caller must close, or ``None``. And the reason if a file in one of the directories is
+        refused, else "".
     """
     if os.environ.get("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "").lower() in _FORCED:
         return None, ""
@@ -60,7 +61,11 @@ def open_trusted(path: object, directories: Mapping[str, Optional[tuple[int, int
 
 
 def _open_regular(file: str, any_writer: bool) -> tuple[Optional[BinaryIO], str]:
-    """A file that is no link, pipe or device; looked at once more, now that it is open."""
+    """Open a file that is no link, pipe or device, and check the open file again.
+
+    Returns:
+        The open file or ``None``, and the reason for ``None``.
+    """
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with contextlib.ExitStack() as stack:
         opened = stack.enter_context(open(os.open(file, flags), "rb"))
@@ -75,14 +80,14 @@ def _open_regular(file: str, any_writer: bool) -> tuple[Optional[BinaryIO], str]
 
 
 def why_others_can_change(path: str, sticky_from: str = "") -> str:
-    """Return why another user than root can change or exchange a file, with the command that fixes it.
+    """Return why other users than this one and root can change or replace a file, with the command that fixes it.
 
-    Checks every directory from the root to the file in this order, so that a checked directory can't be renamed before
-    the next check.
+    Checks the directories from the root to the file, so that no other user can rename a directory that is still to be
+    checked.
 
     Args:
         path: absolute resolved path.
-        sticky_from: a parent directory; its parents may be world-writable if they are sticky, such as /tmp.
+        sticky_from: a parent directory whose own parents may be world-writable if they are sticky, such as /tmp.
 
     Returns:
         "others can write to '/data/runs': `chmod o-w /data/runs` ends that"; "" if no other user can change it.
@@ -104,14 +109,14 @@ def why_others_can_change(path: str, sticky_from: str = "") -> str:
 
 
 def why_others_can_change_code(file: str) -> str:
-    """Return why users who can't change this Python environment can change a module; "" if they can't.
+    """Return why users who can't change this Python environment can change a module's file; "" if they can't.
 
-    The owner is ignored, since an administrator may have installed the module.
+    Any owner is accepted, since an administrator may have installed the module.
 
     Args:
         file: the module's file.
     """
-    if not hasattr(os, "geteuid"):  # modes say nothing here
+    if not hasattr(os, "geteuid"):  # a system without owners and modes
         return ""
     prefix = os.path.realpath(sys.prefix)
     environments = [os.stat(place) for place in (sys.prefix, os.path.dirname(os.__file__))]
@@ -119,7 +124,7 @@ def why_others_can_change_code(file: str) -> str:
     directory = os.path.dirname(file)
     for place in _from_the_root(file):
         status = os.stat(place)
-        # What others add to a sticky directory is not imported, unless it is one that Python looks in.
+        # Others may add files to a sticky directory. That matters only in the directories that Python imports from.
         above = place not in (file, directory, os.path.dirname(directory))
         if place in _from_the_root(prefix) or above and status.st_mode & stat.S_ISVTX:
             continue

@@ -1,7 +1,7 @@
-"""Operating system features that are not on every system, files that may be no regular files, and helper processes.
+"""Features that not every operating system has, reading of regular files, and commands for helper processes.
 
-Windows and macOS lack much that Linux has, and a Python that was built against an older glibc lacks some. Code that
-needs such a feature looks it up here when it needs it, not at import.
+Windows, macOS and a Python that was built with an older glibc lack some features of Linux. Code that needs such a
+feature must check for it when it uses it, not when it is imported.
 """
 
 from __future__ import annotations
@@ -31,7 +31,11 @@ TURNS = ("fcntl.flock", "os.O_NOFOLLOW", "os.getuid", "os.pread")
 
 
 def lacks(names: tuple[str, ...]) -> str:
-    """The first of these that this system does not have, "" if it has all: a file, or an attribute of a module."""
+    """Return the first name that this system does not have; "" if it has all.
+
+    Args:
+        names: files (``"/proc/self/stat"``) and attributes of modules (``"os.getuid"``).
+    """
     return next((name for name in names if not _has(name)), "")
 
 
@@ -47,7 +51,7 @@ def _has(name: str) -> bool:
 
 
 def after_fork(call: Callable[[], None]) -> None:
-    """Have a function called in each forked child, where processes can be forked."""
+    """Register a function for each forked child process. Does nothing on a system without fork."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=call)
 
@@ -112,9 +116,8 @@ _RUN_MODULE = "import runpy; runpy.run_module({!r}, run_name='__main__', alter_s
 def python_command(option: str, program: str, *arguments: str) -> list[str]:
     """Return the command that runs this Python without importing from the working directory.
 
-    A directory that a stranger wrote may hold a ``pip/`` or a ``torch/``, which Python would import first. The
-    environment keeps its meaning, ``PYTHONPATH`` and the user's site-packages included: ``-I`` would ignore them, and
-    with them a pip that is installed there.
+    If another user wrote that directory, it may have a ``pip/`` or ``torch/``, which Python would import first. Option
+    ``-I`` is not used, since it also ignores ``PYTHONPATH`` and the user's site-packages, where pip may be installed.
 
     Args:
         option: ``"-m"`` or ``"-c"``.

@@ -6,21 +6,22 @@ import os
 import sys
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # typing would cost a Python that trusts nothing the time
+if TYPE_CHECKING:  # importing typing takes time at start-up
     from typing import BinaryIO, Optional
 
 _LIGHTNINGS_OWN = frozenset({"lightning.pytorch.cli.instantiate_module", "pytorch_lightning.cli.instantiate_module"})
 _trusted: set[str] = set()
 _trusted_modules: set[str] = set()
 _trusted_directories: dict[str, Optional[tuple[int, int]]] = {}
-"""By path, links followed: device and inode; ``None`` where others may write as well."""
+"""Resolved path of each directory -> its device and inode; ``None`` for a directory to which others may write."""
 
 
 def trust_instantiator(path: str) -> None:
     """Allow checkpoints to name this function as the creator of the model or datamodule, in this process.
 
-    By default only that of ``LightningCLI`` is allowed (patch ``checkpoint-instantiator``). Call it in the script
-    before ``load_from_checkpoint``. There is no environment variable for it, since only the program may decide this.
+    By default, only the function of ``LightningCLI`` is allowed (patch ``checkpoint-instantiator``). Call
+    ``trust_instantiator`` in the script before ``load_from_checkpoint``. There is no environment variable for it, since
+    only the program may decide this.
 
     Args:
         path: dotted path of the function, exactly as written in the checkpoint (``"my_package.factories.build"``).
@@ -42,15 +43,17 @@ def is_trusted_instantiator(path: object) -> bool:
 
 
 def trust_module(name: str) -> None:
-    """Let the hyperparameters in checkpoints have this module imported, in this process.
+    """Allow the hyperparameters in checkpoints to import this module, in this process.
 
-    Under the opt-in patch ``checkpoint-class-imports`` a checkpoint may name only modules that the program has imported
-    already, or has trusted so. Call it in the script, before ``load_from_checkpoint`` or before ``LightningCLI``.
+    Under the opt-in patch ``checkpoint-class-imports``, a checkpoint may name only modules that the program has already
+    imported or has trusted with this function. Call it in the script before ``load_from_checkpoint`` or
+    ``LightningCLI``.
 
-    A module to whose file others can write is refused all the same, unless it is part of this Python environment.
+    If other users can write to the module's file, the module is still refused, unless it is part of this Python
+    environment.
 
     Args:
-        name: dotted name of the module, such as ``"my_package.networks"``; its packages are imported with it.
+        name: dotted name of the module, such as ``"my_package.networks"``. Its parent packages are imported, too.
 
     Raises:
         TypeError: ``name`` is not a string.
@@ -69,10 +72,10 @@ def is_trusted_module(name: str) -> bool:
 
 
 def why_module_is_open(origin: Optional[str]) -> str:
-    """Return why others can change a module that a checkpoint names; "" if they can't.
+    """Return why other users can change a module; "" if they can't.
 
     Args:
-        origin: its file; ``None`` for a package without a file.
+        origin: the module's file; ``None`` for a package without a file.
     """
     if not origin or not os.path.isfile(origin):
         return ""
@@ -89,15 +92,15 @@ def trust_checkpoints(directory: str | os.PathLike[str], shared: bool = False) -
     """Allow Lightning to load any object from the checkpoints of this directory, in this process.
 
     With torch 2.6 and later, Lightning below 2.4.0 and from 2.6.0 on loads only tensors and plain values, and refuses a
-    checkpoint with hyperparameters of your classes. Loading such objects runs code that the file names (patch
-    ``trusted-checkpoint-load``). So each file is checked when it is loaded. Its objects are loaded only if no user
-    except this one and root can write to the file and to each parent directory, as ssh requires for its keys. Otherwise
-    it is loaded as without this call, and a warning names the problem and the command that fixes it. The same holds if
-    the directory was recreated after this call.
+    checkpoint with hyperparameters of your classes (patch ``trusted-checkpoint-load``). Loading such objects runs code
+    that the file names, so each file is checked when it is loaded. Its objects are loaded only if this user and root
+    are the only ones who can write to the file and to its parent directories, as ssh requires for its keys. If the
+    check fails, or if the directory was recreated after this call, the file is loaded as without this call, and a
+    warning names the problem and the command that fixes it.
 
     This applies to files in and below the directory, after symbolic links are followed, but not to links that lead out
     of it. ``weights_only=True`` and ``TORCH_FORCE_WEIGHTS_ONLY_LOAD`` take precedence. There is no environment variable
-    for it.
+    for this setting.
 
     Args:
         directory: an existing local directory. Links in its path are followed now.
@@ -110,11 +113,11 @@ def trust_checkpoints(directory: str | os.PathLike[str], shared: bool = False) -
     named = os.fspath(directory)
     if not isinstance(named, str):
         raise TypeError(f"trust_checkpoints() takes a path as a string, not {directory!r}")
-    path = os.path.realpath(named) if named else ""  # for which os.path takes the current directory
+    path = os.path.realpath(named) if named else ""  # realpath("") is the current directory
     if not os.path.isdir(path):
         raise ValueError(f"trust_checkpoints() takes an existing directory, which {path!r} is not")
     if os.path.dirname(path) == path:
-        raise ValueError(f"{path!r} holds every file there is; name the directory that your checkpoints are in")
+        raise ValueError(f"{path!r} is the root of the file system. Name the directory that your checkpoints are in")
     from lightning_patches import notices, permissions
 
     status = os.stat(path)
@@ -127,11 +130,11 @@ def trust_checkpoints(directory: str | os.PathLike[str], shared: bool = False) -
 
 
 def open_trusted(path: object) -> tuple[Optional[BinaryIO], str]:
-    """Open a checkpoint for reading if the program trusts it. The checked file is the loaded file.
+    """Open a checkpoint for reading if the program trusts it. The open file is checked, so that no other is loaded.
 
     Returns:
-        The open file, which the caller must close, or ``None``; and the reason if a file in a trusted directory is
-        refused.
+        The open file, which the caller must close, or ``None``. And the reason if a file in a trusted directory is
+        refused, else "".
     """
     if not _trusted_directories:
         return None, ""

@@ -1,7 +1,7 @@
-"""The ways in: the import, the launcher's ``sitecustomize``, the ``autostart`` line, and Lightning's entry points.
+"""Activation of the patches: by the import, by ``sitecustomize`` under ``run``, by the ``autostart`` line.
 
-This module runs before everything else of the package, so that Ctrl-C ends our own command without a traceback from
-its first moments on.
+This module runs before all others of the package, so that Ctrl-C ends ``lightning-patches`` without a traceback, also
+while it starts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _is_own_command() -> bool:
     program = str((getattr(sys, "argv", None) or [""])[0])
     if program != "-m":
         return os.path.basename(program) in ("lightning-patches", "lightning-patches.exe")
-    # argv[0] is not the module's path yet, and Python's own options (-Bm, -mNAME) are not in it.
+    # With -m, argv[0] is "-m" until Python has found the module. The name of the module is only in a frame of runpy.
     frame: Optional[FrameType] = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name == "_run_module_as_main" and "mod_name" in frame.f_locals:
@@ -33,13 +33,14 @@ OWN_COMMAND = _is_own_command()
 
 
 def set_interrupt(raises: bool) -> None:
-    """Choose what Ctrl-C does in our own command. In other programs, and where it is ignored, nothing changes.
+    """Choose the effect of Ctrl-C in ``lightning-patches``. Other programs, and an ignored SIGINT, are not changed.
 
     Args:
-        raises: raise ``KeyboardInterrupt``, so that a command can clean up; otherwise end at once, with status 130.
+        raises: True to raise ``KeyboardInterrupt``, so that a command can clean up. False to end at once with status
+            130.
     """
     if OWN_COMMAND:
-        import _signal as signal  # type: ignore[import-not-found]  # loaded already; `signal` takes milliseconds
+        import _signal as signal  # type: ignore[import-not-found]  # importing `signal` takes milliseconds
 
         raising: Any = signal.default_int_handler
         before, after = (_end, raising) if raises else (raising, _end)

@@ -1,8 +1,8 @@
-"""Activation when Python starts or when this package is imported. Imports are as late as possible.
+"""Activation when Python starts or when this package is imported. Other modules are imported as late as possible.
 
-The three ways in (the import, the launcher's ``sitecustomize``, the ``autostart`` line) import the package, which calls
-:func:`on_import`. Until Lightning is imported, only one small finder is in ``sys.meta_path``. The loader of Lightning's
-first module imports wrapt, packaging and the catalogue.
+The user's import, the launcher's ``sitecustomize`` and the ``autostart`` line all import the package, which calls
+:func:`on_import`. This puts one small finder into ``sys.meta_path``. When Lightning's first module is imported, its
+loader imports wrapt, packaging and the catalogue.
 """
 
 from __future__ import annotations
@@ -26,87 +26,88 @@ if TYPE_CHECKING:  # typing itself is not imported at start-up
     from lightning_patches.engine.toggle import Selection
     from lightning_patches.patch import Patch
 
-LOOKS_ONLY = "_LIGHTNING_PATCHES_IMPORT_ONLY"
-"""Set by our own command line, which looks at patches and must not apply any to itself."""
+INSPECT_ONLY = "_LIGHTNING_PATCHES_IMPORT_ONLY"
+"""Variable that keeps our command line from patching itself."""
 LAUNCHED_FOR = "_LIGHTNING_PATCHES_FOR"
-"""Set by ``lightning-patches run``: version and prefix of the only Python in which its ``sitecustomize`` acts."""
+"""Variable set by ``lightning-patches run``: version and prefix of the only Python in which its ``sitecustomize``
+acts."""
 PARENT = "_LIGHTNING_PATCHES_PARENT"
-"""Set by a program that has activated the patches by an import, for its workers: version and prefix of its Python."""
+"""Variable that a program sets for its workers when it imports this package: version and prefix of its Python."""
 PARENT_TOGGLE = "_LIGHTNING_PATCHES_PARENT_TOGGLE"
-"""The toggle of that program, if it has passed one to ``activate``."""
+"""Variable with the toggle that this program has passed to ``activate``, if any."""
 LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher")
 """Directory of the ``sitecustomize`` that activates the patches when Python starts."""
 
 _patcher: Optional[Patcher] = None
-_making = _thread.allocate_lock()
-_told_to_stop = False
+_patcher_lock = _thread.allocate_lock()
+_switched_off = False
 
 
-def during_site() -> bool:
-    """True while Python is still starting: a ``.pth`` line or a ``sitecustomize`` imported this package."""
+def is_python_starting() -> bool:
+    """True while Python is starting, so that a ``.pth`` line or a ``sitecustomize`` imports this package."""
     spec = getattr(sys.modules.get("site"), "__spec__", None)
     return bool(getattr(spec, "_initializing", False))
 
 
 def on_import() -> None:
-    """Activate on ``import lightning_patches``. Errors never end a Python that is still starting."""
-    if LOOKS_ONLY in os.environ or OWN_COMMAND:
+    """Activate on ``import lightning_patches``. While Python is starting, errors are printed and not raised."""
+    if INSPECT_ONLY in os.environ or OWN_COMMAND:
         return
-    if not during_site():
+    if not is_python_starting():
         activate(None)
     elif asks_for_patches(os.environ.get(VARIABLE)):
-        _arm(_Armed(None, tolerant=True))
+        _install_hook(_Activation(None, tolerant=True))
 
 
 def is_settled() -> bool:
     """True if patches are active, will be applied when Lightning is imported, or are switched off on purpose."""
     patched = _patcher is not None and _patcher.active
-    return patched or _told_to_stop or hooks.in_force()
+    return patched or _switched_off or hooks.is_watching()
 
 
 def activate(spec: Optional[str]) -> None:
     """See :func:`lightning_patches.activate`."""
-    global _told_to_stop
+    global _switched_off
     if spec is not None and not isinstance(spec, str):
         raise TypeError(f"activate() takes a text such as 'default,-19813', not {spec!r}")
-    _told_to_stop = False
-    armed = _Armed(spec, tolerant=False)
-    text = armed.text
+    _switched_off = False
+    activation = _Activation(spec, tolerant=False)
+    text = activation.text
     try:
         if text is not None and not are_plain(text):
-            selection = armed.selection()  # an unknown item is reported now, not when Lightning is imported
+            selection = activation.selection()  # raises for an unknown item now, and not when Lightning is imported
             if spec is not None:
-                _say_what_is_lost(spec, selection)
+                _report_dropped_patches(spec, selection)
         if any(root in sys.modules for root in hooks.ROOT_PACKAGES) or (_patcher is not None and _patcher.active):
-            _fire(armed.selection())
+            _activate_now(activation.selection())
         else:
-            _arm(armed)
+            _install_hook(activation)
     except ImportError as error:
-        _go_without(error, text)
+        _continue_unpatched(error, text)
         return
-    _leave_workers()
+    _undo_worker_settings()
     if _selects_any(text):
         os.environ[PARENT] = this_python()
         if spec is not None:
             os.environ[PARENT_TOGGLE] = spec
-        hooks.call_for_worker_libraries(_reach_workers)
+        hooks.call_for_worker_libraries(_patch_workers)
 
 
 def this_python() -> str:
-    """Version and prefix of this Python, by which its child processes recognize its environment."""
+    """Return version and prefix of this Python. Child processes compare them with their own."""
     major, minor = sys.version_info[:2]
     return f"{major}.{minor} {os.path.realpath(sys.prefix)}"
 
 
-def _reach_workers() -> None:
-    """Let Python run our ``sitecustomize`` in child processes, unless another one is before it on PYTHONPATH."""
+def _patch_workers() -> None:
+    """Append our ``sitecustomize`` to PYTHONPATH for child processes. An earlier one on the path takes precedence."""
     path = os.environ.get("PYTHONPATH", "")
     if LAUNCHER not in path.split(os.pathsep) and os.path.isdir(LAUNCHER) and os.pathsep not in LAUNCHER:
         os.environ["PYTHONPATH"] = f"{path}{os.pathsep}{LAUNCHER}" if path else LAUNCHER
 
 
-def _leave_workers() -> None:
-    """Undo what this process has set for its workers."""
+def _undo_worker_settings() -> None:
+    """Remove the variables that this process has set for its workers."""
     os.environ.pop(PARENT_TOGGLE, None)
     if os.environ.pop(PARENT, None) is None or LAUNCHED_FOR in os.environ:
         return
@@ -119,13 +120,13 @@ def _leave_workers() -> None:
 
 
 def _selects_any(text: Optional[str]) -> bool:
-    """Return True if an activation applies patches. Without a word it applies the default set."""
+    """Return True if an activation with this toggle applies patches. An empty toggle means the default set."""
     return asks_for_patches(text) or not split(text or "")
 
 
-def _say_what_is_lost(spec: str, selection: Selection) -> None:
-    """Print a line if a selection drops patches: many users expect ``activate("19813")`` to add one."""
-    before = _patcher.selection if _patcher is not None and _patcher.active else outlook()
+def _report_dropped_patches(spec: str, selection: Selection) -> None:
+    """Print a line if a selection drops patches. Many users expect ``activate("19813")`` to add a patch."""
+    before = _patcher.selection if _patcher is not None and _patcher.active else pending_selection()
     added = _parse(f"default,{spec}").names
     lost = (before.names if before is not None else frozenset()) & (added - selection.names)
     if lost and not selection.quiet:
@@ -133,48 +134,48 @@ def _say_what_is_lost(spec: str, selection: Selection) -> None:
 
         notices.notice_once(
             "lost",
-            f"activate({spec!r}) replaces the selection; patches that are off now: {len(lost)}. "
-            f"activate({'default,' + spec!r}) keeps them.",
+            f"activate({spec!r}) replaces the selection: {len(lost)} {'patch is' if len(lost) == 1 else 'patches are'} "
+            f"off now. activate({'default,' + spec!r}) keeps them.",
         )
 
 
-def _arm(armed: _Armed) -> None:
-    hooks.install(armed, armed.concerns)
+def _install_hook(activation: _Activation) -> None:
+    hooks.install(activation, activation.needs_work)
 
 
 def deactivate() -> list[str]:
     """See :func:`lightning_patches.deactivate`."""
-    global _told_to_stop
-    _told_to_stop = True
-    _leave_workers()
+    global _switched_off
+    _switched_off = True
+    _undo_worker_settings()
     hooks.remove()
     return _patcher.deactivate() if _patcher is not None else []
 
 
 def patcher() -> Patcher:
-    """The one patcher of this process."""
+    """Return the patcher of this process, and create it at the first call."""
     global _patcher
     if _patcher is None:
         from lightning_patches.engine.patcher import Patcher
 
         made = Patcher(_catalogue())
-        with _making:
+        with _patcher_lock:
             _patcher = _patcher or made
     return _patcher
 
 
-def outlook() -> Optional[Selection]:
-    """Return the selection that will be activated when Lightning is imported; ``None`` if there is none."""
+def pending_selection() -> Optional[Selection]:
+    """Return the selection that will be activated when Lightning is imported; an empty one if none will be."""
     from lightning_patches.engine.toggle import Selection
     from lightning_patches.errors import ToggleError
 
-    armed = hooks.installed()
-    if not isinstance(armed, _Armed) or not hooks.in_force():
+    activation = hooks.installed()
+    if not isinstance(activation, _Activation) or not hooks.is_watching():
         return Selection(frozenset(), spec="this process, in which nothing is activated")
     try:
-        return armed.selection()
+        return activation.selection()
     except ToggleError:
-        return Selection(frozenset(), spec=f"{armed.text}, which is in error")
+        return Selection(frozenset(), spec=f"{activation.text}, which is invalid")
 
 
 def _parse(text: Optional[str]) -> Selection:
@@ -189,8 +190,8 @@ def _catalogue() -> tuple[Patch, ...]:
     return index()
 
 
-def _fire(selection: Selection, armed: Optional[_Armed] = None) -> None:
-    patcher().activate(selection, on_behalf_of=armed)
+def _activate_now(selection: Selection, activation: Optional[_Activation] = None) -> None:
+    patcher().activate(selection, caller=activation)
     if not selection.names:
         return
     if os.environ.get("LIGHTNING_PATCHES_HANG_TIMEOUT"):
@@ -203,19 +204,19 @@ def _fire(selection: Selection, armed: Optional[_Armed] = None) -> None:
         rank_by_rank.install_from_environment()
 
 
-def _go_without(error: ImportError, text: Optional[str]) -> None:
+def _continue_unpatched(error: ImportError, text: Optional[str]) -> None:
     """Warn that a required package is missing or broken, and let the program run unpatched.
 
     Raises:
         PatchError: under ``strict``.
     """
-    global _told_to_stop
+    global _switched_off
     from lightning_patches import notices
 
     message = f"nothing is patched ({error}); {remedy(error)}"
     if "strict" in split(text or ""):
         raise PatchError(message) from error
-    _told_to_stop = True  # so that a Trainer does not warn again
+    _switched_off = True  # so that a Trainer does not warn again
     hooks.remove()
     notices.notice(f"{message}.", urgent=not notices.is_child())
 
@@ -226,15 +227,15 @@ def remedy(error: ImportError) -> str:
     return f"`{sys.executable} -m pip install --force-reinstall {name}` fixes it"
 
 
-class _Armed:
-    """Activate when the loader of Lightning's first module calls this.
+class _Activation:
+    """An activation that waits for the import of Lightning. The loader of Lightning's first module calls it.
 
-    Until activation succeeds, it is called again for each module, also by other threads, which is harmless. So after a
-    failure no later import passes unpatched.
+    Loaders of further modules, also in other threads, call it again until it succeeds. So a failure does not leave
+    later imports unpatched.
 
     Args:
-        spec: a toggle; ``None`` to read the environment at that time.
-        tolerant: Python loaded this package, not the program. Report problems without ending the program.
+        spec: a toggle; ``None`` to read the environment at the time of the call.
+        tolerant: print problems instead of raising them, since Python loaded this package and not the program.
     """
 
     def __init__(self, spec: Optional[str], tolerant: bool) -> None:
@@ -244,11 +245,11 @@ class _Armed:
 
     @property
     def text(self) -> Optional[str]:
-        """The given toggle, or that of the environment."""
+        """The given toggle, or the value of the environment variable."""
         return os.environ.get(VARIABLE) if self.spec is None else self.spec
 
     def selection(self) -> Selection:
-        """Parse the toggle, once for each value.
+        """Parse the toggle, and cache the result for its value.
 
         Raises:
             ToggleError: an item is unknown.
@@ -260,21 +261,21 @@ class _Armed:
             self._parsed = text, selection
         return selection
 
-    def concerns(self, name: str, spec: Optional[ModuleSpec] = None) -> bool:
-        """Every module does, until we are active; none if the environment asks for nothing."""
+    def needs_work(self, name: str, spec: Optional[ModuleSpec] = None) -> bool:
+        """True for every module until this activation has run; False if the environment selects no patches."""
         text = self.text
         if _selects_any(text):
             return True
         if "." in name:
-            self.spec = text  # Lightning is being imported now; later values of the variable are for other processes
+            self.spec = text  # Lightning is being imported: ignore later changes of the variable in this process
         return False
 
     def __call__(self) -> Optional[Patcher]:
         try:
-            _fire(self.selection(), self)
+            _activate_now(self.selection(), self)
             return patcher()
         except ImportError as error:
-            _go_without(error, self.text)
+            _continue_unpatched(error, self.text)
             return None
         except Exception as error:
             if not self.tolerant or isinstance(error, PatchError):

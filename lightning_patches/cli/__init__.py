@@ -7,11 +7,11 @@ defines:
 ``HELP``
     one line for the list of commands; the module's docstring is the text of ``lightning-patches COMMAND --help``.
 ``PROGRAM_METAVAR``
-    for a command that also takes a program to run: what follows ``--`` is in ``args.program``, a list.
+    for a command that also takes a program to run: the list ``args.program`` has the arguments after ``--``.
 ``add_arguments(parser)``
     adds its options to an :class:`argparse.ArgumentParser`.
 ``run(args)``
-    runs it, writes through :mod:`lightning_patches.cli._output`, returns the exit status. Raises
+    runs the command, writes through :mod:`lightning_patches.cli._output` and returns the exit status. Raises
     :class:`~lightning_patches.cli._exit_status.UsageError` for wrong usage.
 
 No command imports torch or Lightning into this process.
@@ -43,8 +43,8 @@ TRACEBACK = "LIGHTNING_PATCHES_TRACEBACK"
 """If set, internal errors are shown with their traceback."""
 _EPILOG = """\
 exit status:
-  0  all is well
-  1  a problem was found: the help of each command says which
+  0  no problem was found
+  1  a problem was found; the help of each command explains it
   2  the command line or LIGHTNING_PATCHES names something that does not exist; a file cannot be read; output cannot be
      written; or lightning-patches itself has a bug
   3  `audit` does not know a release, or did not read all files"""
@@ -64,7 +64,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(USAGE)
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Print a message through our output functions."""
+        """Print help and usage through :func:`_output.write`, which escapes and flushes."""
         if message and file is sys.stdout:
             _output.write(message.rstrip("\n"))
         else:
@@ -174,7 +174,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _complete() -> None:
-    """Answer the shell, if argcomplete is installed."""
+    """Print completions for the shell if argcomplete is installed."""
     try:
         argcomplete = importlib.import_module("argcomplete")
     except ModuleNotFoundError:
@@ -185,7 +185,7 @@ def _complete() -> None:
 def _parser(arguments: list[str], completing: bool = False) -> argparse.ArgumentParser:
     parser = _Parser(
         prog=PROGRAM,
-        description="Fixes for known bugs of PyTorch Lightning, and what they do in this environment.",
+        description="Fixes for known bugs of PyTorch Lightning, and their state in this environment.",
         epilog=_EPILOG + _COMPLETION,
         formatter_class=_Help,
     )
@@ -208,7 +208,7 @@ def _parser(arguments: list[str], completing: bool = False) -> argparse.Argument
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Split off the program after ``--`` for a command that takes one, since argparse would parse it."""
+    """Split off the program after ``--`` if the command takes one, since argparse would parse its arguments."""
     if "--" not in arguments or not hasattr(_load(arguments[0]), "PROGRAM_METAVAR"):
         return arguments, []
     at = arguments.index("--")

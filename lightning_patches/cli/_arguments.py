@@ -1,4 +1,4 @@
-"""Command-line arguments that several commands have: patches and groups of patches."""
+"""Command-line arguments of several commands: patches and groups of patches."""
 
 from __future__ import annotations
 

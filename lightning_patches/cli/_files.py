@@ -3,7 +3,7 @@
     with _files.parsing(path):
         data = _files.parse_json(_files.read_text(path))
 
-raises :class:`UsageError` with the file's name if the file cannot be read or understood. No message quotes what is in a
+raises :class:`UsageError` with the file's name if the file cannot be read or parsed. No message quotes the content of a
 file.
 """
 
@@ -22,16 +22,16 @@ from lightning_patches.system import open_regular as open_regular
 from lightning_patches.system import read_regular
 
 MAX_BYTES = 16 << 20
-"""Largest file that is read as a whole, in bytes. The largest lock files have some megabytes."""
+"""Largest file that :func:`read` accepts, in bytes. The largest lock files have a few megabytes."""
 MAX_PARSED = 4 << 20
-"""Bytes of TOML, YAML, or lines that are parsed one by one. A megabyte may take seconds."""
+"""Largest file of TOML, YAML or requirements, in bytes. Parsing a megabyte may take seconds."""
 MAX_SCRIPT = 192 << 10
-"""Largest Python script, in bytes. Below Python 3.11, an expression with 130,000 levels crashes Python's own parser.
-It needs two bytes per level."""
+"""Largest Python script, in bytes. Below Python 3.11, an expression that is nested 130,000 levels deep (two bytes per
+level) crashes Python's parser."""
 MAX_LINE = 4096
 """Longest line that is matched with patterns, in characters. No symptom and no requirement is longer."""
 MAX_DEPTH = 100
-"""Levels of brackets in YAML, and parts of a key in TOML. Real files have far fewer."""
+"""Most levels of nesting in YAML, and most parts of a key in TOML. Real files have far fewer."""
 
 
 def read(path: str, most: int = MAX_BYTES) -> bytes:
@@ -53,7 +53,7 @@ def read_text(path: str, most: int = MAX_BYTES) -> str:
         UsageError: it cannot be read, is too large, or is not text.
     """
     found = read(path, most)
-    is_wide = found.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # from PowerShell
+    is_wide = found.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # PowerShell writes UTF-16
     try:
         return found.decode("utf-16" if is_wide else "utf-8-sig")
     except UnicodeDecodeError:
@@ -76,12 +76,12 @@ def lines(text: str) -> list[str]:
 
 
 class MalformedError(ValueError):
-    """A file does not have the format of its name. The message contains no text of the file."""
+    """The content of a file does not have the expected format. The message contains no text of the file."""
 
 
 @contextmanager
 def parsing(path: str) -> Iterator[None]:
-    """Convert errors of parsers, and of code that reads missing parts of the parsed data, to a ``UsageError``.
+    """Convert errors of parsers, and errors from missing parts of the parsed data, to ``UsageError``.
 
     Raises:
         UsageError: the file can't be parsed.
@@ -97,7 +97,7 @@ def parsing(path: str) -> Iterator[None]:
 
 
 def parse_json(text: str) -> Any:
-    """Parse JSON. All numbers become floats, because Python takes long to convert a large integer.
+    """Parse JSON. All numbers become floats, because Python takes a long time to convert a huge integer.
 
     Raises:
         MalformedError: it is not JSON.
@@ -138,7 +138,7 @@ class YamlText(str):
 
 
 def parse_yaml(text: str) -> Any:
-    """Parse YAML into dicts, lists and :class:`YamlText`: ``3.10`` stays what it is.
+    """Parse YAML into dicts, lists and :class:`YamlText`. Numbers are not converted: ``3.10`` stays ``"3.10"``.
 
     Raises:
         MalformedError: it is not YAML, or nested more than ``MAX_DEPTH`` levels deep.
@@ -147,7 +147,7 @@ def parse_yaml(text: str) -> Any:
     yaml = _library("YAML", "`pip install PyYAML`", "yaml")
 
     class Plain(yaml.BaseLoader):  # type: ignore[misc,name-defined]
-        """For PyYAML without libyaml, whose time grows with the square of the depth."""
+        """Limit the depth in PyYAML without libyaml, whose time grows with the square of the depth."""
 
         def fetch_flow_collection_start(self, token: Any) -> None:
             if self.flow_level > MAX_DEPTH:
@@ -162,10 +162,10 @@ def parse_yaml(text: str) -> Any:
 
 
 def _built(yaml: Any, events: Iterator[Any]) -> Any:
-    """Build the data of a YAML document. Some builds of libyaml crash on deep nesting when they build it."""
+    """Build the data of a YAML document from its events, since some builds of libyaml crash on deep nesting."""
     documents: list[Any] = []
     containers: list[tuple[Any, Any]] = [(documents, None)]
-    keys: list[Any] = []  # of the open mappings, the key that waits for its value
+    keys: list[Any] = []  # for each open mapping, the key whose value comes next, or None
     anchors: dict[str, Any] = {}
 
     def add(value: Any) -> None:

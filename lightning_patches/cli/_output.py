@@ -17,7 +17,7 @@ from lightning_patches.notices import cut as cut
 from lightning_patches.notices import printable as printable
 
 SCHEMA = 1
-"""Version of what ``--json`` writes. Keys are only added to it."""
+"""Version of the output of ``--json``. The same version may get new keys, and keeps the old ones."""
 MAX_TEXT_WIDTH = 100
 MIN_PROSE_WIDTH = 20
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
@@ -38,10 +38,10 @@ def prepare() -> None:
 
 
 def finish() -> None:
-    """Flush both streams here, because an error in the interpreter's own flush would change the exit status.
+    """Flush both streams, because an error in the interpreter's flush at exit would change the exit status.
 
     Raises:
-        WriteError: standard output cannot be written, for another reason than a closed pipe.
+        WriteError: standard output cannot be written, and not because of a closed pipe.
     """
     try:
         _write_out(sys.stdout.flush)
@@ -55,7 +55,7 @@ def finish() -> None:
 
 
 class Styled(str):
-    """Text without foreign control characters, and with the escape sequences of :func:`styled`."""
+    """Text whose only control characters are the escape sequences of :func:`styled`."""
 
 
 def write(text: str = "") -> None:
@@ -64,7 +64,7 @@ def write(text: str = "") -> None:
     A closed pipe is not an error: the command keeps its exit status.
 
     Raises:
-        WriteError: standard output cannot be written, for another reason.
+        WriteError: standard output cannot be written, and not because of a closed pipe.
     """
     shown = text if isinstance(text, Styled) else _clean(text)
     _write_out(lambda: print(shown, flush=True))
@@ -89,7 +89,7 @@ def write_json(data: dict[str, Any]) -> None:
 
 
 def paragraph(text: str, indent: str = "") -> str:
-    """Wrap ``text`` to the terminal. In a pipe it stays on one line, so that ``grep`` finds whole sentences."""
+    """Wrap ``text`` to the terminal. In a pipe, it stays on one line, so that ``grep`` finds whole sentences."""
     text = printable(" ".join(text.split()))
     if not sys.stdout.isatty():
         return indent + text
@@ -97,14 +97,14 @@ def paragraph(text: str, indent: str = "") -> str:
 
 
 def complain(text: str) -> None:
-    """Write a message of one line to stderr, wrapped to the terminal."""
+    """Write a message to stderr, wrapped to the terminal."""
     text = printable(text)
     if sys.stderr.isatty():
         text = _hanging(text, min(shutil.get_terminal_size().columns, MAX_TEXT_WIDTH))
     try:
         print(text, file=sys.stderr)
     except OSError:
-        _discard(sys.stderr)  # only the exit status is left to report the problem
+        _discard(sys.stderr)  # the exit status still reports the problem
 
 
 def wrapped(text: str, width: int, indent: str = "") -> str:
@@ -137,15 +137,16 @@ def text_width(text: str) -> int:
 
 
 def fitted(text: str, width: int) -> str:
-    """Wrap paragraphs, lists and tables of two columns, such as those in a docstring.
+    """Wrap the paragraphs, lists and two-column tables of a docstring.
 
-    A line joins the one before it if it is indented more, or if neither is indented. The second column stays aligned.
+    A line is joined to the line before it if it is indented more, or if both are not indented. The second column of a
+    table stays aligned.
     """
     lines: list[str] = []
     for line in text.strip("\n").splitlines():
         indent, before = _indent(line), _indent(lines[-1]) if lines else 0
-        belongs = bool(line.strip() and lines and lines[-1].strip()) and (indent > before or indent == before == 0)
-        if belongs and not lines[-1].endswith(":"):
+        is_joined = bool(line.strip() and lines and lines[-1].strip()) and (indent > before or indent == before == 0)
+        if is_joined and not lines[-1].endswith(":"):
             lines[-1] += f" {line.strip()}"
         else:
             lines.append(line.rstrip())
@@ -163,20 +164,20 @@ def _hanging(line: str, width: int) -> str:
 
 
 def shown(line: str) -> str:
-    """One line of a program's output, cut, and without control characters."""
+    """Return a text in one line, shortened, and without control characters."""
     return cut(printable(" ".join(line.split())), 300)
 
 
 def styled(text: str, style: str) -> str:
-    """Return ``text`` in a style such as ``"bold red"``; unchanged if standard output is no terminal with colours."""
+    """Return ``text`` in a style such as ``"bold red"``; unchanged if standard output is no terminal with colors."""
     text = _clean(text)
-    if not style or not _has_colours():
+    if not style or not _has_colors():
         return text
     start = ";".join(_CODES[word] for word in style.split())
     return Styled("\n".join(f"\x1b[{start}m{line}\x1b[0m" if line else "" for line in text.split("\n")))
 
 
-def _has_colours() -> bool:
+def _has_colors() -> bool:
     if os.environ.get("NO_COLOR") or not sys.stdout.isatty():  # see no-color.org
         return False
     # Windows sets no TERM. Its older consoles print escape sequences as text; Windows Terminal sets WT_SESSION.
@@ -191,14 +192,14 @@ def write_table(
 ) -> None:
     """Write a table in aligned columns.
 
-    In a terminal, cells are wrapped and no word is broken. If the columns do not fit, the prose is below the others;
-    if they still do not fit, each row is a short list. In a pipe, each row is one line.
+    In a terminal, cells are wrapped, but no word is broken. If the columns do not fit, the last column is written below
+    the others. If they still do not fit, each row becomes a short list. In a pipe, each row is one line.
 
     Args:
-        header: titles of the columns. The last column is prose.
+        header: titles of the columns. The last column has sentences, and the others have short values.
         rows: one text for each column.
         styles: a style for each row, see :func:`styled`.
-        width: in a pipe, wrap the prose to this width, below the other columns.
+        width: in a pipe, write the last column below the others, wrapped to this width.
     """
     lines = [[printable(cell) for cell in line] for line in (header, *rows)]
     is_terminal = sys.stdout.isatty()
@@ -231,12 +232,12 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _column_widths(lines: Sequence[Sequence[str]], room: int, least_prose: int = 0) -> Optional[list[int]]:
-    """Widths for columns with two spaces between them.
+    """Return the widths of table columns with two spaces between them.
 
     Args:
         lines: the cells of all lines.
-        room: columns of the terminal.
-        least_prose: if not 0, the last column is prose; it is narrowed first, down to this width.
+        room: width of the terminal.
+        least_prose: if not 0, narrow the last column before the others, down to this width.
 
     Returns:
         Widths in which no word is broken; ``None`` if the columns do not fit into ``room``.
@@ -255,7 +256,7 @@ def _column_widths(lines: Sequence[Sequence[str]], room: int, least_prose: int =
 
 
 def _discard(stream: TextIO) -> None:
-    """Send all later output to nowhere, the interpreter's last flush included."""
+    """Redirect a stream to the null device, so that the interpreter's flush at exit can't fail."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except (OSError, ValueError, AttributeError):

@@ -28,7 +28,8 @@ VERDICTS = (
 
 @dataclass(frozen=True)
 class Toggle:
-    """``LIGHTNING_PATCHES`` as this environment has it; ``selection`` is ``None`` if it is in error."""
+    """The value of ``LIGHTNING_PATCHES`` and its parsed selection; ``selection`` is ``None`` if the value is
+    invalid."""
 
     value: Optional[str]
     selection: Optional[toggle.Selection]
@@ -44,7 +45,7 @@ def read_toggle() -> Toggle:
 
 
 def verdicts(setting: Toggle) -> list[Entry]:
-    """The verdict on each patch in each installed namespace; empty if the toggle is in error."""
+    """Return the verdict on each patch in each installed namespace; an empty list if the toggle is invalid."""
     if setting.selection is None:
         return []
     return entries(Patcher(catalogue.all_patches()), setting.selection)

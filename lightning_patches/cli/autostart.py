@@ -6,9 +6,9 @@
   status   show the file, its exact bytes and their sha256
   export   copy the package and wrapt to DIR, for PYTHONPATH, without a change to the environment
 
-The file belongs to the installed package: uninstalling or upgrading the package removes it, so enable it again after an
-upgrade. A leftover line prints nothing and does nothing. `enable` writes nothing else, and installing the package does
-not write the line. After `pip install --user` the line is in the site directory of that user.
+Uninstalling or upgrading the package removes the file, so run `enable` again after an upgrade. If the file stays
+without the package, it does nothing. `enable` writes nothing else, and installing the package does not write the line.
+After `pip install --user`, the line is in the site directory of that user.
 
 In an image, a conda environment or a cluster module, three lines enable it for all users:
 
@@ -16,9 +16,9 @@ In an image, a conda environment or a cluster module, three lines enable it for 
   lightning-patches autostart enable    # refused in a system Python and in a read-only directory
   export LIGHTNING_PATCHES=1            # ENV in a Dockerfile, `conda env config vars set`, setenv in a module
 
-Users opt out with LIGHTNING_PATCHES=off. `python -I` and `python -E` ignore the environment, and so LIGHTNING_PATCHES:
-nothing is patched at their start. For Ray: `runtime_env={"env_vars": {"LIGHTNING_PATCHES": "1"}}`, or the import inside
-the train function.
+Users opt out with LIGHTNING_PATCHES=off. `python -I` and `python -E` ignore LIGHTNING_PATCHES like all variables of
+Python, and are not patched. For Ray: `runtime_env={"env_vars": {"LIGHTNING_PATCHES": "1"}}`, or write
+`import lightning_patches` inside the train function.
 
 If you can't write to the environment (a cluster module, a shared conda environment), install the package into a new
 environment with the same version of Python, export it once, and add the two printed lines to the job script, below
@@ -26,10 +26,10 @@ environment with the same version of Python, export it once, and add the two pri
 
   lightning-patches autostart export ~/lightning-patches
 
-Every Python of that version is patched in the job, in all ranks. Other versions are not patched. The environment's
-modules take precedence, including wrapt, and its `sitecustomize` still runs. Nothing is downloaded. To use a newer
-lightning-patches, export it to another directory. For a single job, `lightning-patches run -- srun python train.py`
-does the same without a copy, with the `lightning-patches` of the job's environment.
+Every Python of that version is patched in the job, in all ranks. Other versions are not patched. If the environment has
+wrapt, its copy is used and not the exported one. The environment's `sitecustomize` still runs. Nothing is downloaded.
+To use a newer lightning-patches, export it to another directory. For a single job in an environment that has
+lightning-patches, `lightning-patches run -- srun python train.py` does the same without a copy.
 
 exit status of `status`:
   0  enabled, and the file is what `enable` writes
@@ -69,11 +69,12 @@ PTH = (
     'import os, sys; os.environ.get("LIGHTNING_PATCHES") and not sys.flags.ignore_environment and '
     'any(f.find_spec("lightning_patches", None) for f in sys.meta_path) and __import__("lightning_patches")\n'
 )
-"""Without LIGHTNING_PATCHES it only reads one variable. It calls the finders itself, because the import of
-``importlib.util`` takes longer than all the rest."""
+"""The line that Python runs at each start. Without LIGHTNING_PATCHES, it only reads one variable. It calls the finders
+directly, because importing ``importlib.util`` takes longer than everything else in it."""
 START = "_lightning_patches:start\n"
 EXPORTED = "python{}.{}".format(*sys.version_info)
-"""The exported ``sitecustomize`` looks for this directory beside it, so that it acts only in this version of Python."""
+"""Directory of the exported packages. The exported ``sitecustomize`` acts only if the directory of its Python version
+exists."""
 _ROOT = Path(os.path.abspath(startup.__file__)).parents[2]
 INSTEAD = (
     "Instead: use a virtual environment, or start the program with `lightning-patches run`, or put "
@@ -86,9 +87,9 @@ class Site:
     """A site directory, and the files that ``enable`` writes there.
 
     Args:
-        directory: where Python looks for ``.pth`` files.
+        directory: the directory in which Python looks for ``.pth`` files.
         version: the version of that Python.
-        record: RECORD of the installed distribution, if it is installed in ``directory`` by pip or uv.
+        record: the file RECORD of this package, if pip or uv has installed it in ``directory``.
     """
 
     directory: Path
@@ -99,10 +100,10 @@ class Site:
     def files(self) -> dict[Path, bytes]:
         """The content of each file.
 
-        Python 3.15 has ``.start`` files (PEP 829), and 3.18 no longer runs lines of ``.pth`` files. Until then a line
-        is better. A ``.start`` file makes Python 3.15.2 import ``pkgutil`` and ``re`` at every start, even if the
-        variable is unset, which takes more than half of a bare start. If its package is missing, Python reports that
-        at every start.
+        Python 3.15 adds ``.start`` files (PEP 829), and 3.18 no longer runs lines of ``.pth`` files. Before 3.18, a
+        ``.pth`` file is better: a ``.start`` file makes Python 3.15.2 import ``pkgutil`` and ``re`` at every start,
+        even if LIGHTNING_PATCHES is unset, which takes more than half of the time of a bare start. And Python reports
+        an error at every start if the package is missing.
         """
         files = {self.directory / f"{STEM}.pth": PTH.encode()}
         if self.version >= (3, 18):
@@ -136,7 +137,7 @@ def run(args: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _unwound_by_signals() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP raise SystemExit, with a shell's status, so that unfinished files are removed."""
+    """Make SIGTERM and SIGHUP raise SystemExit(128 + number), so that the command removes unfinished files."""
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     numbers = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]  # not under nohup
 
@@ -180,7 +181,7 @@ def _user_site() -> Optional[Path]:
 def is_enabled() -> bool:
     """True if programs of this environment read LIGHTNING_PATCHES when they start."""
     if _ROOT.name == EXPORTED and (_ROOT.parent / "sitecustomize.py").is_file():
-        return True  # exported: the sitecustomize in that directory has put this package on the path
+        return True  # the exported sitecustomize has put this package on the path
     site = this_site()
     try:
         return all(path.is_file() and path.read_bytes() == content for path, content in site.files.items())
@@ -311,11 +312,11 @@ def _fill(directory: Path, undo: contextlib.ExitStack) -> None:
     try:
         root.mkdir()
     except FileExistsError:
-        undo.pop_all()  # another export was faster, and needs these directories
+        undo.pop_all()  # another export has created it, and needs these directories
         raise
     for package in (_ROOT / "lightning_patches", Path(wrapt.__file__).parent):
         _copy(package, root / package.name)
-    compileall.compile_dir(root, quiet=2)  # otherwise all ranks would do it at once, on a shared file system
+    compileall.compile_dir(root, quiet=2)  # otherwise all ranks would do it at once on a shared file system
     launcher = (_ROOT / "lightning_patches" / "activation" / "launcher" / "sitecustomize.py").read_bytes()
     _write(directory / "sitecustomize.py", launcher)  # last: without it, no Python uses the other files
 
@@ -326,7 +327,7 @@ def _remove_empty(directory: Path) -> None:
 
 
 def _shell_word(path: str) -> str:
-    """Quote a path for every shell, also if the terminal cannot show its name."""
+    """Quote a path for every shell. Bytes that the terminal cannot show become calls of ``printf``."""
     name = os.fsencode(path)
     if path.isprintable() and path.encode(sys.stdout.encoding or "ascii", "replace") == name:
         return shlex.quote(path)
@@ -417,7 +418,7 @@ def _write(path: Path, content: bytes) -> None:
 
 def _works() -> bool:
     """Return True if a new Python of this environment loads the package while it starts."""
-    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", startup.LOOKS_ONLY)}
+    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", startup.INSPECT_ONLY)}
     environment[startup.VARIABLE] = "1"
     code = "import sys; sys.exit('lightning_patches.activation.startup' not in sys.modules)"
     return subprocess.run(python_command("-c", code), env=environment).returncode == 0

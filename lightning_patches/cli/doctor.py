@@ -1,10 +1,10 @@
 """Find causes of failures and hangs before training starts: drivers, GPUs, launchers, ports, memory, packages.
 
 torch is imported in another process, with a time limit. GPUs are queried through the driver's library or nvidia-smi.
-Lightning is not imported. With SCRIPT, the training script is read, too (it is not run). Run the command in the shell,
-job or container in which training starts; on a cluster, as a task of the job.
+Lightning is not imported. With SCRIPT, the training script is also read, but not run. Run the command in the shell, job
+or container in which training starts; on a cluster, as a task of the job.
 
-With --json, one object; keys are only ever added:
+With --json, one object (later versions may add keys):
   schema    1
   findings  [{check, severity ("error", "warning", "note"), what, why, do}], the most serious first
   checks    [names of all checks]
@@ -57,14 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.timeout <= 0:
         raise UsageError("--timeout takes a number of seconds above 0.")
-    looked: tuple[tuple[str, int, str], ...] = ()
+    places: tuple[tuple[str, int, str], ...] = ()
     if args.script is not None:
         source = _files.read(args.script, _files.MAX_SCRIPT)
         with _files.parsing(args.script):
-            looked = tuple(script.look_through(source, multiprocessing.get_all_start_methods()[0]))  # the default
+            places = tuple(script.look_through(source, multiprocessing.get_all_start_methods()[0]))  # the default
     found = machine.gather(
         ask_torch=not args.no_torch,
-        script=looked,
+        script=places,
         torch_timeout=args.timeout,
         autostart=autostart.is_enabled(),
     )

@@ -1,6 +1,6 @@
-"""Build the patched fork of a release, for images and frozen environments without an import hook.
+"""Build a patched fork of a release: the official wheel of Lightning with the diffs of the default patches.
 
-It is the official wheel of Lightning with the diffs of the default patches.
+It is for images and frozen environments, and needs no import hook.
 
   lightning-patches fork 2.2.5
   lightning-patches fork pytorch-lightning==2.2.5
@@ -8,8 +8,8 @@ It is the official wheel of Lightning with the diffs of the default patches.
   lightning-patches fork 2.2.5 --only default,plain-batch-sampler
   lightning-patches fork lightning-2.2.5-py3-none-any.whl
 
-pip downloads the official wheel. Without a network, give the file. It must be the file from PyPI, and is not changed.
-Builds are reproducible to the byte.
+pip downloads the official wheel. Without a network, name the file of the wheel from PyPI, which is not changed. Two
+builds give the same bytes.
 
 exit status: 0 if the fork was built, else 2.
 """

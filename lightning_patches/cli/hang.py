@@ -1,9 +1,9 @@
-"""Show the state of every rank of a running job: its position, its stack, and if it waits, works or does not move.
+"""Show the state of every rank of a running job: its position, its stack, and if it waits, works or makes no progress.
 
 Finds this user's watched jobs (started with LIGHTNING_PATCHES_HANG_TIMEOUT) whose rank zero runs on this node, and
-shows the ranks of all their nodes. It attaches to no process and stops no rank.
+shows the ranks of all their nodes. It does not attach to a process, and does not stop a rank.
 
-With --json, one object; keys are only ever added:
+With --json, one object (later versions may add keys):
   schema  1
   jobs    [{job {program, directory, pid, session}, verdict, seconds,
           ranks [{name, rank, where, kind, call, seconds, place, text, detail, ...}], gpus, text}]
@@ -30,9 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    lack = system.lacks(system.WATCH)
-    if lack:
-        raise UsageError(f"{_settings.needs(lack)}: no job is watched here.")
+    missing = system.lacks(system.WATCH)
+    if missing:
+        raise UsageError(f"{_settings.needs(missing)}: no job is watched here.")
     try:
         jobs = _viewer.show()
     except OSError as error:

@@ -1,12 +1,12 @@
 """List all patches: title, releases with the bug, and release with the fix.
 
 "(changes ...)" names the results that may change in a program that finishes without the patch: numbers, the order of
-data, files, or how it ends. LIGHTNING_PATCHES=same-results selects the default patches that change none.
+data, files, or how it ends. LIGHTNING_PATCHES=same-results selects the default patches that change no results.
 
-With --source, list only patches that change a file of Lightning, or that find the bug by it. A part of its path is
-enough, such as pytorch/tuner/lr_finder.py.
+With --source FILE, list only patches that change FILE of Lightning, or that recognize the bug by it. The end of its
+path is enough, such as pytorch/tuner/lr_finder.py.
 
-With --since, list only patches that are newer than that version of lightning-patches.
+With --since VERSION, list only patches that were added after that version of lightning-patches.
 
 With --json, one object: schema (1) and patches, an array of records (see `lightning-patches show --help`).
 """

@@ -2,7 +2,7 @@
 
 `lightning_patches.report()` in Python is different: it returns the verdicts of `lightning-patches status`.
 
-The block has no path, host name, user name or script name, and of the environment only LIGHTNING_PATCHES. Still read it
+The block has no path, host name, user name or script name. Its only environment variable is LIGHTNING_PATCHES. Read it
 before you paste it.
 """
 
@@ -72,7 +72,7 @@ def gather() -> dict[str, Any]:
 
 
 def without_paths(text: str) -> str:
-    """Cut a text before its first path. A path may name a user, a host or a project, and its end is unknown."""
+    """Cut a text before its first path, which may name a user, a host or a project. The end of a path is unknown."""
     slash = re.search(r"[/\\]", text)
     if slash is None:
         return text
@@ -82,7 +82,7 @@ def without_paths(text: str) -> str:
 
 
 def _plain(version: str) -> str:
-    """Return a version with its local label. Of a text that is no version, return the number that it begins with."""
+    """Return a version, or the number at the beginning of a text that is not a version."""
     if re.fullmatch(r"\d[\w.!-]{0,60}(\+[\w.-]{1,60})?", version):
         return version
     number = re.match(r"\d[\w.!-]{0,60}", version)

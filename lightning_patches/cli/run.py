@@ -5,13 +5,13 @@
   lightning-patches run -- torchrun --nproc-per-node 2 train.py ARGS...
 
 This Python runs a file whose name ends in .py, a directory or archive with a __main__, and a script that is not
-executable. Everything else is a command. A name without a slash that does not end in .py is looked up on PATH first:
-write ./NAME for a directory, archive or script of that name in the working directory. The program replaces this
-process, so its exit status and signals are the program's.
+executable. Everything else is run as a command. A name without a slash that does not end in .py is looked up on PATH
+first: write ./NAME for a directory, archive or script of that name in the working directory. The program replaces this
+process, so you get its exit status, and signals reach it.
 
---patches SPEC sets LIGHTNING_PATCHES for it; otherwise LIGHTNING_PATCHES stays as it is, or becomes 1 if it is not set.
-The patches act in the Python environment that this command belongs to, and in no other that the program may start. A
-Python that is started with -I or -E ignores the environment, and is not patched.
+--patches SPEC sets LIGHTNING_PATCHES for the program. Without it, LIGHTNING_PATCHES is unchanged, or 1 if it is not
+set. The patches act only in the Python environment that this command belongs to. If the program starts the Python of
+another environment, or a Python with -I or -E, that Python is not patched.
 
 exit status, if the program cannot be started:
   2    LIGHTNING_PATCHES or the command line names something that does not exist
@@ -48,8 +48,8 @@ NOT_FOUND = 127
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    # `split` parses the options, since argparse would parse those of the program, too. Without a prefix character,
-    # argparse leaves all of them alone.
+    # `split` parses the options, since argparse would also parse those of the program. The prefix character "\0" makes
+    # argparse treat them as plain arguments.
     parser.usage, parser.epilog, parser.prefix_chars = USAGE, None, "\0"
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.set_defaults(show_help=parser.print_help)
@@ -63,10 +63,10 @@ def run(args: argparse.Namespace) -> int:
     if not program:
         raise UsageError(f"run: no program given. Usage: {USAGE}")
     directory = LAUNCHER
-    complaint = why_unsafe(directory)
-    if complaint:
+    unsafe = why_unsafe(directory)
+    if unsafe:
         raise UsageError(
-            f"run: {directory} cannot be put on PYTHONPATH: {complaint}. Put "
+            f"run: {directory} cannot be put on PYTHONPATH: {unsafe}. Put "
             "`import lightning_patches` at the top of the script instead."
         )
     command = _command(program)
@@ -112,10 +112,10 @@ def split(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
 
 
 def child_environment(base: Mapping[str, str], directory: Path, patches: Optional[str]) -> dict[str, str]:
-    """The environment of the program.
+    """Return the environment variables of the program.
 
     Args:
-        base: the environment of this process.
+        base: the variables of this process.
         directory: directory of our ``sitecustomize``.
         patches: value of ``--patches``.
 
@@ -123,7 +123,7 @@ def child_environment(base: Mapping[str, str], directory: Path, patches: Optiona
         ToggleError: a requested patch does not exist.
     """
     environment = dict(base)
-    environment.pop(startup.LOOKS_ONLY, None)
+    environment.pop(startup.INSPECT_ONLY, None)
     spec = patches if patches is not None else environment.get(VARIABLE, "")
     environment[VARIABLE] = (parse(spec, all_patches()).spec or "1").strip()
     environment[startup.LAUNCHED_FOR] = startup.this_python()
@@ -137,9 +137,9 @@ def child_environment(base: Mapping[str, str], directory: Path, patches: Optiona
 
 
 def why_unsafe(directory: Path) -> str:
-    """The reason why Python must not import from a directory; "" if it may.
+    """Return the reason why Python must not import from a directory; "" if it may.
 
-    It may if only users who can change this Python environment anyway can change the files in the directory.
+    It must not if other users can write to the directory than to this Python environment.
     """
     if not (directory / "sitecustomize.py").is_file():
         return "it has no sitecustomize.py (half-removed, or installed in an archive)"
@@ -149,10 +149,10 @@ def why_unsafe(directory: Path) -> str:
 
 
 def _command(program: list[str]) -> Optional[list[str]]:
-    """The command line to execute; ``None`` if there is no such program.
+    """Return the command line to execute; ``None`` if the program does not exist.
 
     Raises:
-        UsageError: ``-m`` without a module.
+        UsageError: ``-m`` is not followed by a module.
     """
     first, *arguments = program
     if first == "-m":
@@ -179,12 +179,12 @@ def _has_main(path: str) -> bool:
 
 def _python() -> str:
     if not sys.executable:
-        raise UsageError("run: this Python does not know where its own executable is")
+        raise UsageError("run: this Python cannot find its own executable (sys.executable is empty)")
     return sys.executable
 
 
 def _foreign_python(executable: str) -> str:
-    """The Python that runs a command if it belongs to another environment; "" otherwise."""
+    """Return the Python that runs a command if it belongs to another environment, else ""."""
     interpreter = executable
     try:
         with _files.open_regular(executable) as file:

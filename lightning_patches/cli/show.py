@@ -1,5 +1,5 @@
 """Show everything about a patch: its effect and reason, the official fix, the diff, and when to drop it. For bugs,
-features, frequent errors, upstream fixes and reports without a patch, show the known facts and advice.
+features, frequent errors, upstream fixes and reports that have no patch, show the known facts and advice.
 
 With --json, one object: schema (1), others (entries without a patch: name, numbers, title, verdict, do), and patches, a
 record for each patch with this name or number: name, title, group, default, added (version of this package),
@@ -8,7 +8,7 @@ release yet), issues, pull_requests, commit, tests, summary, symptoms, error, ta
 witnesses, note, warns_of, changes_results (kind, what; null for none), for_whom, signs, and diffs (path in the source
 archive, file here, and text). Always empty: further_than_upstream, equivalent_to, relied_on, relied_on_tests.
 
-exit status: 0 the name or number is known, 2 it is not.
+exit status: 0 if the name or number is known, else 2.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def run(args: argparse.Namespace) -> int:
     return OK
 
 
-def _short_page(one: dict[str, Any]) -> str:
-    head = one["name"] or ", ".join(f"#{number}" for number in one["numbers"])
-    links = [f"{records.UPSTREAM}/issues/{number}" for number in one["numbers"]]
-    lines = [one["title"], f"Do: {one['do']}" if one["do"] else "", one["verdict"], *links]
+def _short_page(entry: dict[str, Any]) -> str:
+    head = entry["name"] or ", ".join(f"#{number}" for number in entry["numbers"])
+    links = [f"{records.UPSTREAM}/issues/{number}" for number in entry["numbers"]]
+    lines = [entry["title"], f"Do: {entry['do']}" if entry["do"] else "", entry["verdict"], *links]
     return "\n".join([head, *(_output.paragraph(line, "  ") for line in lines if line)])
 
 
@@ -78,13 +78,13 @@ def _page(patch: Patch, with_diff: bool) -> str:
         ("Without the patch", [patch.impact.summary]),
         ("Symptoms", [patch.impact.error, *patch.impact.symptoms]),
         ("Affected releases", [f"{records.affected(patch)} ({' or '.join(patch.affected)})"]),
-        ("When to drop it", [_drop(patch)]),
+        ("When to drop it", [_when_to_drop(patch)]),
         ("Official fix", links),
         ("Changes results?", [str(patch.changes_results or "No.")]),
         ("Good to know", [patch.note]),
         ("Replaced code", [_target(target) for target in patch.targets]),
-        ("How to enable it", [_selects(patch)]),
-        ("In this environment", _here(patch)),
+        ("How to enable it", [_how_to_enable(patch)]),
+        ("In this environment", _verdicts_here(patch)),
     ]
     blocks = [f"{patch.name}\n{_output.paragraph(patch.title)}"]
     for title, lines in sections:
@@ -96,7 +96,7 @@ def _page(patch: Patch, with_diff: bool) -> str:
     return "\n\n".join(blocks)
 
 
-def _drop(patch: Patch) -> str:
+def _when_to_drop(patch: Patch) -> str:
     if patch.upstream.merged:
         return "With the next release of Lightning. The official fix is merged, but not released yet."
     if patch.fixed_in is None:
@@ -104,7 +104,7 @@ def _drop(patch: Patch) -> str:
     return f"With Lightning {patch.fixed_in} or newer, which has the official fix. There, the patch does nothing."
 
 
-def _selects(patch: Patch) -> str:
+def _how_to_enable(patch: Patch) -> str:
     if patch.default:
         return (
             f"In the default set: `import lightning_patches` applies it; LIGHTNING_PATCHES=-{patch.name} leaves it out."
@@ -112,8 +112,8 @@ def _selects(patch: Patch) -> str:
     return f"It is opt-in, for {patch.opt_in}: LIGHTNING_PATCHES=default,{patch.name} adds it to the default set."
 
 
-def _here(patch: Patch) -> list[str]:
-    """The patch's verdict in this environment, with the current LIGHTNING_PATCHES."""
+def _verdicts_here(patch: Patch) -> list[str]:
+    """Return the patch's verdict for each installed Lightning, with the current LIGHTNING_PATCHES."""
     setting = _toggle.read_toggle()
     if setting.error is not None:
         return [setting.error]

@@ -1,9 +1,9 @@
-"""Show this environment, and for each patch and each installed Lightning if the patch will be applied, and why.
+"""Show this environment, and for each installed Lightning, which patches will be applied, and why others will not.
 
-Nothing is imported: versions and code are read from the files that Python would import. The result is true for a
-program started here with the current LIGHTNING_PATCHES.
+Nothing is imported: versions and code are read from the files that Python would import. The result holds for a program
+that is started here with the current LIGHTNING_PATCHES.
 
-With --json, one object; keys are only ever added:
+With --json, one object (later versions may add keys):
   schema             1
   lightning_patches  version of this package
   python             {version, executable}
@@ -12,16 +12,17 @@ With --json, one object; keys are only ever added:
   patches            [{patch, namespace, distribution, version, verdict, reason, drop_at, title, group, default,
                      counted, modules, condition, changes_results (kind, what)}] for the requested
                      patches; empty if LIGHTNING_PATCHES is invalid
-  suggested          [{patch, for_whom, signs}], opt-in patches that are not selected and that suit the environment or
-                     the script
-  script             findings of `doctor` about the import in the script of --script, [{check, severity, what, why, do}]
+  suggested          [{patch, for_whom, signs}], opt-in patches that are not selected, and that the environment or the
+                     script seems to need
+  script             findings of `doctor` about the import of lightning_patches in the script of --script,
+                     [{check, severity, what, why, do}]
   summary            {namespace: {verdict: count}}
   fixes              {release: count}, without patches that only warn and patches that only some torch releases need
-  figures            {release: {known, default, opt_in, unmended}}, of its known bugs, as in `audit`
+  figures            {release: {known, default, opt_in, unmended}}, counts of known bugs, as in `audit`
   ok                 the exit status is 0
-A verdict is one of: pending (will be applied on import), disabled (not selected by the toggle), not-affected,
-not-known (the release is older than those in which the bug was looked for), fixed-upstream, not-supported (another
-package lacks what the patch needs), drifted (code that no known release ships; left alone), failed, applied.
+A verdict is one of: pending (will be applied on import), disabled (LIGHTNING_PATCHES does not select it), not-affected,
+not-known (the release was not checked for the bug), fixed-upstream, not-supported (another package lacks a feature that
+the patch needs), drifted (the code is not that of a known release, and is left unchanged), failed, applied.
 
 exit status: 0 all selected patches will be applied; 1 a selected patch has drifted or failed, or a compromised release
 is installed; 2 LIGHTNING_PATCHES or the command line names something that does not exist.
@@ -51,7 +52,7 @@ from lightning_patches.patch import Patch
 
 HELP = "show what the patches do in this environment, and why"
 
-_WHERE = "programs that `import lightning_patches` or that `lightning-patches run` starts"
+_PATCHED_PROGRAMS = "programs that `import lightning_patches` or that `lightning-patches run` starts"
 _STYLES = {
     "pending": "green",
     "applied": "green",
@@ -89,13 +90,13 @@ def run(args: argparse.Namespace) -> int:
     setting = read_toggle()
     found = verdicts(setting)
     suggested = _suggested(found, args.script)
-    looked = _looked(args.script)
+    places = _read_script(args.script)
     status = _exit_status(setting, installed, found)
     if args.json:
         chosen = _shown(found, argparse.Namespace(**{**vars(args), "all": True}))
-        _output.write_json(_document(installed, setting, chosen, suggested, _about(looked), status))
+        _output.write_json(_document(installed, setting, chosen, suggested, _script_findings(places), status))
     else:
-        _write(installed, setting, found, suggested, looked, args)
+        _write(installed, setting, found, suggested, places, args)
     return status
 
 
@@ -108,24 +109,24 @@ def _exit_status(setting: Toggle, installed: list[Installed], found: list[Entry]
 
 
 def _suggested(found: list[Entry], script: Optional[str]) -> dict[Patch, list[str]]:
-    """The opt-in patches that are not selected, and the names that suggest each of them."""
-    there = {name for name, value in os.environ.items() if value} | _names_in(script)
+    """Return the opt-in patches that are not selected but seem needed, with the names that are a sign of the need."""
+    present = {name for name, value in os.environ.items() if value} | _names_in(script)
     patches = {patch.name: patch for patch in catalogue.all_patches()}
     suggested: dict[Patch, list[str]] = {}
     for name in dict.fromkeys(entry.patch for entry in found if entry.verdict == "disabled"):
         names = [[*sign.split()] for sign in patches[name].signs if not patches[name].default]
-        signs = [[one for one in some if one[0] != "-"] for some in names if _all_there(some, there)]
+        signs = [[one for one in sign if one[0] != "-"] for sign in names if _matches(sign, present)]
         if signs:
-            suggested[patches[name]] = list(dict.fromkeys(one for some in signs for one in some))
+            suggested[patches[name]] = list(dict.fromkeys(one for sign in signs for one in sign))
     return suggested
 
 
-def _all_there(sign: list[str], there: set[str]) -> bool:
-    return all((name[1:] not in there) if name[0] == "-" else (name in there) for name in sign)
+def _matches(sign: list[str], present: set[str]) -> bool:
+    return all((name[1:] not in present) if name[0] == "-" else (name in present) for name in sign)
 
 
 def _names_in(script: Optional[str]) -> set[str]:
-    """The names that a script imports, calls, passes and defines."""
+    """Return the names that a script imports, calls, passes and defines."""
     if script is None:
         return set()
     source = _files.read(script, _files.MAX_SCRIPT)
@@ -135,7 +136,7 @@ def _names_in(script: Optional[str]) -> set[str]:
     return {str(getattr(node, field)) for node in ast.walk(tree) for field in fields if hasattr(node, field)}
 
 
-def _looked(script: Optional[str]) -> tuple[Place, ...]:
+def _read_script(script: Optional[str]) -> tuple[Place, ...]:
     if script is None:
         return ()
     source = _files.read(script, _files.MAX_SCRIPT)
@@ -143,9 +144,9 @@ def _looked(script: Optional[str]) -> tuple[Place, ...]:
         return tuple(look_through(source))
 
 
-def _about(looked: tuple[Place, ...]) -> list[Finding]:
-    """The findings about the import of ``lightning_patches`` in a script."""
-    facts = Facts(environment=dict(os.environ), autostart=autostart.is_enabled(), script=looked)
+def _script_findings(places: tuple[Place, ...]) -> list[Finding]:
+    """Return the findings about the import of ``lightning_patches`` in a script."""
+    facts = Facts(environment=dict(os.environ), autostart=autostart.is_enabled(), script=places)
     return list(packages.patches_import(facts))
 
 
@@ -154,7 +155,7 @@ def _document(
     setting: Toggle,
     found: list[Entry],
     suggested: dict[Patch, list[str]],
-    about_script: list[Finding],
+    script_findings: list[Finding],
     status: int,
 ) -> dict[str, Any]:
     patches = {patch.name: patch for patch in catalogue.all_patches()}
@@ -184,7 +185,7 @@ def _document(
         "suggested": [
             {"patch": patch.name, "for_whom": patch.opt_in, "signs": signs} for patch, signs in suggested.items()
         ],
-        "script": [finding.as_dict() for finding in about_script],
+        "script": [finding.as_dict() for finding in script_findings],
         "summary": _counts(found),
         "fixes": {release: count_fixes(of_release) for release, of_release in by_release(found).items()},
         "figures": {release: known.as_dict() for release, known in figures.of_installed().items()},
@@ -205,10 +206,10 @@ def _write(
     setting: Toggle,
     found: list[Entry],
     suggested: dict[Patch, list[str]],
-    looked: tuple[Place, ...],
+    places: tuple[Place, ...],
     args: argparse.Namespace,
 ) -> None:
-    _output.write(_output.styled(_output.paragraph(f"Do: {_what_to_do(installed, setting, found, looked)}"), "bold"))
+    _output.write(_output.styled(_output.paragraph(f"Do: {_what_to_do(installed, setting, found, places)}"), "bold"))
     _output.write()
     rows = [("lightning-patches", lightning_patches.__version__, _parent(os.path.dirname(lightning_patches.__file__)))]
     rows.append(("Python", _python_version(), sys.executable))
@@ -221,7 +222,7 @@ def _write(
             _output.write(_output.paragraph(f"{'WARNING' if one.forbidden else 'note'}: {one.note}."))
         if one.broken is not None:
             _output.write(_output.paragraph(f"WARNING: {one.broken.why}. {one.broken.do}."))
-    for finding in _about(looked):
+    for finding in _script_findings(places):
         _output.write(_output.paragraph(f"{finding.severity}: {finding.what}. {finding.why} {finding.do}"))
     if not installed:
         _output.write("There is no Lightning in this environment: nothing to patch.")
@@ -234,7 +235,7 @@ def _write(
     shown = _shown(found, args)
     used = _used(installed, args.script)
     if shown and used and not (args.all or _is_selective(args)):
-        shown = [entry for entry in shown if entry.namespace == used]  # of the other the line above tells
+        shown = [entry for entry in shown if entry.namespace == used]  # for the other, the counts above are enough
     if shown:
         _output.write()
         several = len(by_release(shown)) > 1
@@ -259,7 +260,7 @@ def _write(
         )
 
 
-def _what_to_do(installed: list[Installed], setting: Toggle, found: list[Entry], looked: tuple[Place, ...]) -> str:
+def _what_to_do(installed: list[Installed], setting: Toggle, found: list[Entry], places: tuple[Place, ...]) -> str:
     """Advice in one sentence."""
     forbidden = next((one for one in installed if one.forbidden), None)
     if forbidden is not None:
@@ -273,18 +274,18 @@ def _what_to_do(installed: list[Installed], setting: Toggle, found: list[Entry],
         return "install Lightning in this environment, or run the `lightning-patches` of the one that has it."
     refused = [e.patch for e in found if e.verdict in ("drifted", "failed") and e.patch in setting.selection.names]
     if refused:
-        return f"look at {', '.join(refused[:3])} below: the patch is selected, but will not be applied."
+        return f"read below why {', '.join(refused[:3])} will not be applied, although selected."
     if not any(entry.verdict in ("pending", "applied") for entry in found):
         return "nothing: no patch is selected, or none is needed here."
     if autostart.is_enabled():
         return "nothing: programs of this environment are patched."
-    if any(kind in (PATCHED, USED) for kind, *_ in looked):
+    if any(kind in (PATCHED, USED) for kind, *_ in places):
         return "nothing: the script imports lightning_patches."
     return "`import lightning_patches` at the top of the script, or start it with `lightning-patches run`."
 
 
 def _used(installed: list[Installed], script: Optional[str]) -> str:
-    """The namespace that the program uses if two are installed: the one in the script, or else `lightning`."""
+    """Return the namespace that the program uses if two are installed: the one in the script, or else `lightning`."""
     names = [one.namespace for one in installed]
     if len(set(names)) < 2:
         return ""
@@ -297,7 +298,7 @@ def _is_selective(args: argparse.Namespace) -> bool:
 
 
 def _shown(found: list[Entry], args: argparse.Namespace) -> list[Entry]:
-    """The requested entries. Without a request, entries that do not concern the installed release are left out."""
+    """Return the requested entries. Without a request, leave out patches that the installed release does not need."""
     names = {patch.name for key in args.name for patch in _arguments.find_patches(key)}
     groups = {patch.name: patch.group for patch in catalogue.all_patches()}
     return [
@@ -315,7 +316,7 @@ def _python_version() -> str:
 
 
 def _roots(one: Installed) -> list[str]:
-    """The directories that the top-level packages are in: ``.../site-packages``."""
+    """Return the directories of the top-level packages: ``.../site-packages``."""
     return sorted({_parent(path, package.count(".") + 1) for package, path in one.packages.items()})
 
 
@@ -335,11 +336,12 @@ def _toggle_text(setting: Toggle) -> str:
         f" {word}." for word, is_set in (("Strict", selection.strict), ("Quiet", selection.quiet)) if is_set
     )
     if selection.spec is None:
-        return f"{variable} is not set: the default set, in {_WHERE}."
+        return f"{variable} is not set: the default set, in {_PATCHED_PROGRAMS}."
     if not selection.names:
         return f"{variable}={selection.shown}: no patch is applied.{extra}"
     total = len(catalogue.all_patches())
-    where = "" if autostart.is_enabled() else f" In {_WHERE}; for all programs: `lightning-patches autostart enable`."
+    where = f" In {_PATCHED_PROGRAMS}; for all programs: `lightning-patches autostart enable`."
+    where = "" if autostart.is_enabled() else where
     return f"{variable}={selection.shown}: {len(selection.names)} of {total} patches are selected.{extra}{where}"
 
 
@@ -356,11 +358,11 @@ def _row(entry: Entry, several: bool) -> tuple[str, ...]:
 
 
 def _summary(found: list[Entry]) -> str:
-    """The counts for one release: fixes first, then patches that ``is_counted`` excludes."""
-    done = [entry for entry in found if entry.verdict in ("pending", "applied")]
+    """Return the counts for one release: fixes first, then patches that are not counted as fixes."""
+    applied = [entry for entry in found if entry.verdict in ("pending", "applied")]
     patches = {patch.name: patch for patch in catalogue.all_patches()}
-    probed = sum(patches[entry.patch].probe is not None for entry in done)
-    warning = sum(bool(patches[entry.patch].warns) for entry in done)
+    probed = sum(patches[entry.patch].probe is not None for entry in applied)
+    warning = sum(bool(patches[entry.patch].warns) for entry in applied)
     parts = [f"{fixes_in_words(found)} will be applied"]
     parts += [f"{probed} more if torch has the bug"] if probed else []
     parts += [f"{warning} only warn{'s' if warning == 1 else ''}"] if warning else []
@@ -372,7 +374,7 @@ def _summary(found: list[Entry]) -> str:
 
 
 def _in_words(known: Optional[figures.Figures]) -> str:
-    """The number of known bugs in the installed code, as `audit` counts them."""
+    """Return a sentence with the number of known bugs in the installed code, as `audit` counts them."""
     if known is None or not known.known:
         return ""
     return f"It has {known.known} known bugs: {known.default} fixed by default, {known.all} with `all`."

@@ -19,7 +19,7 @@ TORCH_TIMEOUT = 90.0
 _TOOL_TIMEOUT = 20.0
 
 
-_QUESTIONS = """
+_QUERY = """
 import json, warnings
 import torch
 facts = {"version": torch.__version__, "cuda": torch.version.cuda, "initialized_by_import": False}
@@ -50,19 +50,19 @@ print("\\nLIGHTNING-PATCHES " + json.dumps(facts))
 
 
 def ask_torch(unknown: list[Unknown], timeout: float) -> Optional[Torch]:
-    """Query torch in a separate Python, without the launcher's variables, since it is not a rank.
+    """Query torch in a separate Python. The launcher's variables are removed, since this process is not a rank.
 
     Returns:
-        The facts; ``None`` if torch did not answer, with the reason in ``unknown``.
+        The facts; ``None`` if torch can't be queried. Then the reason is added to ``unknown``.
     """
     launcher = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
     variables = {name: value for name, value in os.environ.items() if name not in launcher}
     variables["LIGHTNING_PATCHES"] = "off"
-    # A file, not a pipe: a process that torch's import leaves behind would keep a pipe open past the time limit.
+    # Not a pipe: if the import of torch leaves a process behind, that process would keep the pipe open.
     with tempfile.TemporaryFile(mode="w+", errors="replace") as output:
         try:
             done = subprocess.run(
-                python_command("-c", _QUESTIONS),
+                python_command("-c", _QUERY),
                 env=variables,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -89,7 +89,7 @@ def ask_torch(unknown: list[Unknown], timeout: float) -> Optional[Torch]:
 
 
 def ask_driver(unknown: list[Unknown]) -> tuple[tuple[Gpu, ...], str, Optional[tuple[int, int]]]:
-    """Query NVML, or ``nvidia-smi`` if its library is missing. Neither creates a CUDA context.
+    """Query the GPUs with NVML, or with ``nvidia-smi`` if NVML is missing. Neither creates a CUDA context.
 
     Returns:
         The GPUs, the version of the driver, and the newest CUDA that it supports.

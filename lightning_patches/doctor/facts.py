@@ -1,4 +1,4 @@
-"""Facts about the machine, which the checks read."""
+"""Facts about the machine, the input of the checks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Gpu:
         memory_mib: memory in MiB.
         used_mib: memory in use by all processes, in MiB.
         capability: compute capability, ``(9, 0)``; ``None`` if unknown.
-        exclusive: True if the compute mode lets at most one process use it.
+        exclusive: True if the compute mode allows at most one process.
     """
 
     index: int
@@ -129,9 +129,9 @@ class Facts:
         lightnings: the installed Lightning distributions.
         packages: versions of the installed distributions of :data:`PACKAGES`.
         torch: facts about torch; ``None`` if it is not installed, or did not answer (then ``unknown`` has the reason).
-        missing: packages that an installed Lightning requires and that are not installed.
+        missing: packages that an installed Lightning requires but that are not installed.
         pinned: versions of NVIDIA's packages that torch's wheel requires, by distribution.
-        pinned_installed: their installed versions.
+        pinned_installed: installed versions of the packages in ``pinned``.
         has_pkg_resources: True if ``pkg_resources`` can be imported.
         autostart: True if autostart is enabled in this environment.
         gpus: the GPUs that the driver reports.
@@ -145,7 +145,7 @@ class Facts:
         open_files: maximum number of open files of a process.
         locked_memory_bytes: maximum of locked memory of a process, -1 for no limit.
         interfaces: names of the network interfaces.
-        addresses: True for each host whose name can be resolved, for ``MASTER_ADDR`` and this host's name.
+        addresses: ``MASTER_ADDR`` and this host's name, each with True if it can be resolved.
         busy_port: True if another program on this machine uses ``MASTER_PORT``.
         network_paths: file system types of the examined paths that are on a network file system.
         unwritable: variables whose directory can't be written to, with the directory.
@@ -184,7 +184,7 @@ class Facts:
 
 
 def rendezvous_file(environment: dict[str, str]) -> str:
-    """Return the file through which torchrun's ranks meet, or ""."""
+    """Return the file that torchrun's ranks use as their store, or ""."""
     if "store_type=file" not in environment.get("PET_RDZV_CONF", "").replace(" ", ""):
         return ""
     return environment.get("PET_RDZV_ENDPOINT", "")

@@ -16,8 +16,8 @@ class Finding:
 
     Args:
         check: name of the check, in kebab case.
-        severity: ``"error"``: training fails or hangs, or you must not start it; ``"warning"``: it may fail or hang;
-            ``"note"``: useful to know if something goes wrong.
+        severity: ``"error"`` if training fails, hangs or must not be started, ``"warning"`` if it may fail or hang,
+            ``"note"`` for a fact that helps if there is a problem.
         what: description of the problem, with the values found here.
         why: its consequences.
         do: what to do about it.

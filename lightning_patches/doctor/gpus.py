@@ -22,7 +22,8 @@ def mixed_models(facts: Facts) -> Iterator[Finding]:
             "warning",
             f"the GPUs differ: {listed}",
             "Every step waits for the slowest rank, and the smallest memory limits the batch size. Between some models "
-            "NCCL finds no common path and hangs at start. CUDA numbers the fastest first, the driver numbers by slot.",
+            "NCCL finds no common path and hangs at start. CUDA gives the fastest GPU number 0, and the driver numbers "
+            "GPUs by slot.",
             "Train on GPUs of one model. Choose them with CUDA_DEVICE_ORDER=PCI_BUS_ID and CUDA_VISIBLE_DEVICES.",
         )
 
@@ -39,7 +40,7 @@ def no_cuda(facts: Facts) -> Iterator[Finding]:
             "warning",
             f"CUDA_VISIBLE_DEVICES={hidden!r} hides all {len(facts.gpus)} GPUs",
             "torch sees no GPU, and accelerator='auto' trains on the CPU.",
-            "Unset it, or list the GPUs to use.",
+            "Unset CUDA_VISIBLE_DEVICES, or list the GPUs to use in it.",
         )
     elif torch.cuda is None:
         yield Finding(
@@ -160,10 +161,10 @@ def memory_in_use(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "memory-in-use",
             "note",
-            f"GPU memory is in use already: {listed}",
-            "Another program, or a rank of an earlier run, uses the GPU. It takes memory and time, and may hold the "
-            "port of that run.",
-            "Run nvidia-smi, and end your processes that should have ended.",
+            f"GPU memory is already in use: {listed}",
+            "Another program, or a rank of an earlier run, uses the GPU. It takes memory and time. A rank of an "
+            "earlier run may also block its port.",
+            "Run nvidia-smi, and end processes of your earlier runs.",
         )
 
 
@@ -176,7 +177,7 @@ def foreign_nccl(facts: Facts) -> Iterator[Finding]:
             "warning",
             f"LD_LIBRARY_PATH or LD_PRELOAD loads another NCCL: {', '.join(facts.foreign_nccl[:3])}{own}",
             "Ranks with different versions of NCCL hang or fail in their first collective.",
-            "Remove it from the variable, or make sure that all nodes load the same one.",
+            "Remove that NCCL from the variable, or make sure that all nodes load the same version.",
         )
 
 

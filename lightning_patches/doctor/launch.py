@@ -1,4 +1,4 @@
-"""Checks of the launcher, and of how ranks find each other."""
+"""Checks of the launcher's variables, and of the address, port and file with which ranks connect."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def launcher_numbers(facts: Facts) -> Iterator[Finding]:
             "launcher-numbers",
             "error",
             f"variables of the launcher contradict each other: {', '.join(wrong)}",
-            "Ranks disagree about their number, or two have the same rank. The process group waits for ranks that "
-            "never start.",
+            "Ranks disagree about their number, or two processes have the same rank. The process group waits for ranks "
+            "that never start.",
             "Unset variables of an earlier shell or script, and let one launcher set all of them.",
         )
 
@@ -53,7 +53,7 @@ def leftover_rank(facts: Facts) -> Iterator[Finding]:
             "leftover-rank",
             "warning",
             f"LOCAL_RANK={env['LOCAL_RANK']} is set without the other variables of a launcher",
-            "With LOCAL_RANK, Lightning assumes that a launcher has started all ranks. It starts none itself, and "
+            "With LOCAL_RANK, Lightning assumes that a launcher has started all ranks. It does not start any, and "
             "waits for the others.",
             "Unset LOCAL_RANK, or start the script with torchrun.",
         )
@@ -71,7 +71,7 @@ def leftover_rank(facts: Facts) -> Iterator[Finding]:
             "note",
             f"WORLD_SIZE={env['WORLD_SIZE']} is set without a rank",
             "Lightning overwrites it, but other libraries read it and assume a distributed run.",
-            "Unset it, unless a launcher needs it.",
+            "Unset WORLD_SIZE, unless a launcher needs it.",
         )
 
 
@@ -113,7 +113,7 @@ def slurm(facts: Facts) -> Iterator[Finding]:
 
 
 def master_address(facts: Facts) -> Iterator[Finding]:
-    """The address where ranks meet can't be used."""
+    """Ranks can't connect to ``MASTER_ADDR``, or this machine's name can't be resolved."""
     env = facts.environment
     address = env.get("MASTER_ADDR", "")
     if address and not facts.addresses.get(address, True):
@@ -121,7 +121,7 @@ def master_address(facts: Facts) -> Iterator[Finding]:
             "master-address",
             "error",
             f"MASTER_ADDR={address} cannot be resolved on this machine",
-            "Ranks meet at this address. They try for minutes, then end with a timeout.",
+            "Ranks connect to this address. They try for minutes, and then end with a timeout.",
             "Use an address that every node can resolve, or an IP address.",
         )
     if address in _LOOPBACK and _nodes(env) > 1:
@@ -129,8 +129,8 @@ def master_address(facts: Facts) -> Iterator[Finding]:
             "master-address",
             "error",
             f"MASTER_ADDR={address}, and the job has {_nodes(env)} nodes",
-            "It is a different machine on every node, so the ranks never meet, and the start hangs.",
-            "Set it to the address of the first node, on all nodes.",
+            "On every node, this address means the node itself. So the ranks never connect, and the start hangs.",
+            "Set MASTER_ADDR to the address of the first node, on all nodes.",
         )
     unresolved = [host for host, resolved in facts.addresses.items() if not resolved and host != address]
     if unresolved:
@@ -138,13 +138,13 @@ def master_address(facts: Facts) -> Iterator[Finding]:
             "master-address",
             "warning",
             f"the name of this machine, {unresolved[0]}, cannot be resolved",
-            "gloo and torchrun look it up when they start. The look-up fails, or takes long.",
-            "Add it to /etc/hosts, or set an interface in GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME.",
+            "gloo and torchrun look the name up when they start. The look-up fails or takes a long time.",
+            "Add the name to /etc/hosts, or set an interface in GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME.",
         )
 
 
 def master_port(facts: Facts) -> Iterator[Finding]:
-    """The port where ranks meet is in use."""
+    """``MASTER_PORT`` is in use."""
     env = facts.environment
     if not facts.busy_port or "TORCHELASTIC_RUN_ID" in env or _integer(env, "RANK") or _integer(env, "SLURM_PROCID"):
         return  # torchrun's agent holds the port; ranks other than 0 do not open it
@@ -152,9 +152,9 @@ def master_port(facts: Facts) -> Iterator[Finding]:
         "master-port",
         "error",
         f"MASTER_PORT={env['MASTER_PORT']} is in use on this machine",
-        'Rank 0 ends with "address already in use" and the others wait for it, or ranks of two runs meet.',
-        "On one node, unset it: Lightning finds a free port. Otherwise choose another port, or end the run that uses "
-        "it.",
+        'Rank 0 ends with "address already in use" and the others wait for it, or ranks of two runs connect.',
+        "On one node, unset MASTER_PORT: Lightning finds a free port. Otherwise choose another port, or end the "
+        "program that uses this one.",
     )
 
 
@@ -186,7 +186,7 @@ def worker_start(facts: Facts) -> Iterator[Finding]:
                 "error",
                 f"the script trains without a `__main__` guard, and its {text} in line {line} has workers",
                 "The workers start by spawn or forkserver (the default on macOS, on Windows, and from Python 3.14 on), "
-                "and import the script. Each would train as well, which Python refuses.",
+                "and import the script. So each worker would also train, which Python refuses.",
                 f'Put the training below `if __name__ == "__main__":`. {fork}',
             )
         elif kind == UNPICKLABLE:
@@ -201,7 +201,7 @@ def worker_start(facts: Facts) -> Iterator[Finding]:
 
 
 def silent_failures(facts: Facts) -> Iterator[Finding]:
-    """Settings with which the failure of one rank makes the others hang."""
+    """Settings that make the other ranks hang if one rank fails."""
     env = facts.environment
     for variable in ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "NCCL_ASYNC_ERROR_HANDLING"):
         if env.get(variable) == "0":
@@ -210,7 +210,7 @@ def silent_failures(facts: Facts) -> Iterator[Finding]:
                 "warning",
                 f"{variable}=0",
                 "When a rank fails or a collective times out, the other ranks hang.",
-                "Unset it.",
+                f"Unset {variable}.",
             )
     if env.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"):
         yield Finding(
@@ -218,7 +218,7 @@ def silent_failures(facts: Facts) -> Iterator[Finding]:
             "note",
             "CUDA_LAUNCH_BLOCKING is set",
             "The host waits for every kernel: training is slow, and collectives on several streams may deadlock.",
-            "Unset it after debugging.",
+            "Unset CUDA_LAUNCH_BLOCKING after debugging.",
         )
 
 
@@ -246,15 +246,15 @@ def visible_devices(facts: Facts) -> Iterator[Finding]:
 
 
 def shared_rendezvous(facts: Facts) -> Iterator[Finding]:
-    """Ranks meet through a file on a network file system, or through a file of an earlier run."""
+    """Ranks use a file on a network file system, or of an earlier run, to find each other."""
     path = rendezvous_file(facts.environment)
     if path and path in facts.network_paths:
         yield Finding(
             "shared-rendezvous",
             "error",
-            f"torchrun's ranks meet in the file {path}, on {facts.network_paths[path]}",
-            "A file store needs file locks, and must see the writes of others at once. Network file systems guarantee "
-            "neither, so ranks sometimes hang at start.",
+            f"torchrun's ranks use the file {path}, on {facts.network_paths[path]}, to find each other",
+            "Such a file needs locks, and each rank must see the writes of others immediately. Network file systems "
+            "do not guarantee this, so ranks sometimes hang at start.",
             "Use a TCP store: --rdzv-backend=c10d with --rdzv-endpoint=HOST:PORT.",
         )
     for kind, line, text in facts.script:
@@ -262,9 +262,9 @@ def shared_rendezvous(facts: Facts) -> Iterator[Finding]:
             yield Finding(
                 "shared-rendezvous",
                 "warning",
-                f"line {line} of the script may let ranks meet through a file: {text}",
-                "Ranks that meet through a file on a network file system sometimes hang. With a file of an earlier "
-                "run, they wait for its ranks.",
+                f"line {line} of the script may make ranks find each other through a file: {text}",
+                "With a file on a network file system, ranks sometimes hang. With a file of an earlier run, they wait "
+                "for the ranks of that run.",
                 "Remove init_method (Lightning uses a TCP store), or use a new file on a local disk for each run.",
             )
 
@@ -283,7 +283,7 @@ def _integer(env: Mapping[str, str], name: str) -> Optional[int]:
 
 
 def hang_watch(facts: Facts) -> Iterator[Finding]:
-    """Variables of the hang watch that it can't parse, or that do not work here."""
+    """Variables of the hang watch have invalid values, or values that do not work on this machine."""
     wrong = hang_settings.problems(facts.environment)
     if hang_files.VARIABLE in facts.unwritable:
         wrong.append(f"Files can't be created in {hang_files.VARIABLE}={facts.unwritable[hang_files.VARIABLE]}.")

@@ -40,7 +40,7 @@ def gather(
     """Collect the facts about this machine. Never raises: ``unknown`` of the result lists facts that were not found.
 
     Args:
-        ask_torch: start a Python that imports torch, which takes some seconds.
+        ask_torch: start a Python that imports torch, which takes a few seconds.
         script: the result of :func:`lightning_patches.doctor.script.look_through`.
         torch_timeout: time limit for this Python, in seconds.
         autostart: True if autostart is enabled in this environment.
@@ -106,11 +106,14 @@ def _lightnings() -> tuple[Lightning, ...]:
 
 
 _MODULES = {"pyyaml": "yaml"}
-"""Modules whose name differs from the package's. Used only for packages without metadata."""
+"""Package -> module, if their names differ. Used only for packages without metadata."""
 
 
 def _missing(lightnings: tuple[Lightning, ...]) -> tuple[Missing, ...]:
-    """Return the packages that an installed Lightning requires, and that have neither metadata nor a module here."""
+    """Return the packages that an installed Lightning requires, and that are not installed.
+
+    A package counts as installed if it has metadata or its module is found.
+    """
     found: dict[str, Missing] = {}
     for one in lightnings:
         for name, requirement in _required(one.distribution):
@@ -121,10 +124,10 @@ def _missing(lightnings: tuple[Lightning, ...]) -> tuple[Missing, ...]:
 
 
 def _required(distribution: str) -> Iterator[tuple[str, str]]:
-    """Yield name and requirement of the packages that a distribution of Lightning requires without an extra.
+    """Yield name and requirement of the packages that a distribution of Lightning requires, without extras.
 
-    Other distributions of Lightning are left out. Without metadata (a source tree on ``PYTHONPATH``), these are the
-    packages that every release imports.
+    Other distributions of Lightning are left out. For a distribution without metadata (a source tree on
+    ``PYTHONPATH``), yields the packages that every release imports.
     """
     from packaging.markers import InvalidMarker, Marker
 
@@ -227,18 +230,20 @@ def _unwritable(environment: dict[str, str]) -> dict[str, str]:
     found = {}
     for variable in ("TMPDIR", "HOME", hang_files.VARIABLE):
         path = environment.get(variable, "")
-        there = os.path.abspath(path)
-        while variable == hang_files.VARIABLE and not os.path.lexists(there):  # the watch creates it
-            there = os.path.dirname(there)
-        if path and not (os.path.isdir(there) and os.access(there, os.W_OK | os.X_OK)):
+        existing = os.path.abspath(path)
+        while variable == hang_files.VARIABLE and not os.path.lexists(existing):  # the watch creates the directory
+            existing = os.path.dirname(existing)
+        if path and not (os.path.isdir(existing) and os.access(existing, os.W_OK | os.X_OK)):
             found[variable] = path
     return found
 
 
 def _hang_ports(environment: dict[str, str]) -> dict[str, str]:
-    """Return problems of the port that rank zero's watch listens on, if it is known and there are several nodes.
+    """Return problems of the ports on which rank zero's watch may listen, if they are known and there are several
+    nodes.
 
-    A closed port refuses a connection at once. A port that does not answer is blocked by a firewall.
+    A closed port refuses a connection immediately, which is no problem. If a port does not answer, a firewall blocks
+    it.
     """
     identity = _identity.find([])
     secret = _secret.of_user()

@@ -18,11 +18,11 @@ from lightning_patches.notices import cut
 NO_PKG_RESOURCES_SINCE = "2.4.0"
 """First release that imports without ``pkg_resources``."""
 PKG_RESOURCES_PATCH = "import-without-pkg-resources"
-"""The patch that lets older releases import without it."""
+"""The patch with which older releases can be imported without ``pkg_resources``."""
 
 
 def compromised_release(facts: Facts) -> Iterator[Finding]:
-    """A compromised release, recognized by its metadata alone."""
+    """A compromised release is installed. It is recognized by its metadata, and not imported."""
     for one in facts.lightnings:
         if one.forbidden:
             yield Finding(
@@ -35,7 +35,7 @@ def compromised_release(facts: Facts) -> Iterator[Finding]:
 
 
 def broken_import(facts: Facts) -> Iterator[Finding]:
-    """A Lightning whose import is known to fail with the installed packages."""
+    """The import of Lightning is known to fail with the installed packages."""
     for one in facts.lightnings:
         if one.broken is not None:
             subject = f"{one.distribution} {one.version} cannot be imported"
@@ -51,9 +51,10 @@ def missing_packages(facts: Facts) -> Iterator[Finding]:
             "missing-packages",
             "error" if {*names} & {*IMPORTED_AT_ONCE} else "warning",
             f"{by} requires {', '.join(names)}, which {'is' if len(names) == 1 else 'are'} not installed",
-            'The import of Lightning, or of a part of it, ends with "No module named ...". They were uninstalled, or '
-            "Lightning was installed with `--no-deps`.",
-            f"Run `pip install {' '.join(shlex.quote(one.requirement) for one in missing)}` in the Python that trains.",
+            'The import of Lightning, or of a part of it, ends with "No module named ...". The packages were '
+            "uninstalled, or Lightning was installed with `--no-deps`.",
+            f"Run `pip install {' '.join(shlex.quote(one.requirement) for one in missing)}` in the environment that "
+            "you train in.",
         )
 
 
@@ -82,7 +83,7 @@ def pkg_resources(facts: Facts) -> Iterator[Finding]:
             what = f"{one.distribution} {one.version} imports pkg_resources, which is not installed"
             why = "`import lightning` ends with \"No module named 'pkg_resources'\": setuptools 82 no longer has it"
             if enabled:
-                do = "Nothing, unless another module imports Lightning before, or an unpatched Python imports it."
+                do = "Nothing, unless another module imports Lightning earlier, or an unpatched Python imports it."
                 yield Finding("pkg-resources", "note", what, f"{why}. {enabled}.", do)
             else:
                 yield Finding(
@@ -90,8 +91,8 @@ def pkg_resources(facts: Facts) -> Iterator[Finding]:
                     "error",
                     what,
                     f"{why}.",
-                    f"Put `import lightning_patches` above it, install {WITH_PKG_RESOURCES}, or upgrade Lightning to "
-                    f"{NO_PKG_RESOURCES_SINCE}.",
+                    "Put `import lightning_patches` above the import of Lightning, install "
+                    f"{WITH_PKG_RESOURCES}, or upgrade Lightning to {NO_PKG_RESOURCES_SINCE}.",
                 )
 
 
@@ -119,7 +120,7 @@ def patches_import(facts: Facts) -> Iterator[Finding]:
 
 
 def _how_import_is_fixed(facts: Facts) -> str:
-    """Return what enables the patch for imports without ``pkg_resources``, or ""."""
+    """Return a sentence that names what enables :data:`PKG_RESOURCES_PATCH`; "" if it is not enabled."""
     spec = facts.environment.get(toggle.VARIABLE)
     try:
         selected = toggle.parse(spec, catalogue.all_patches()).names
@@ -166,7 +167,7 @@ def pinned_packages(facts: Facts) -> Iterator[Finding]:
 
 
 def model_hooks(facts: Facts) -> Iterator[Finding]:
-    """accelerate and bitsandbytes add hooks to models, which move inputs between devices."""
+    """accelerate and bitsandbytes add hooks to models. These hooks move inputs between devices."""
     present = [f"{name} {facts.packages[name]}" for name in ("accelerate", "bitsandbytes") if name in facts.packages]
     if not present:
         return

@@ -7,7 +7,7 @@ import re
 from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 Place = Tuple[str, int, str]
-"""Kind, line and text."""
+"""A place in a script that matters to a check: its kind (see :func:`look_through`), its line and a text."""
 
 TOUCHES_CUDA = "touches-cuda"
 FORKS = "forks"
@@ -30,11 +30,11 @@ _FORKING = ("ddp_fork", "ddp_notebook")
 _STARTS = ("Trainer", "Fabric")
 _RUNS = ("fit", "validate", "test", "predict")
 _LAZY_STATEMENT = re.compile(rb"(^|;)([ \t\f]*)lazy[ \t]+(?=(?:import|from)\b)", re.M)
-_SHOWN, _LONGEST, _PARTS = 20, 400, 10
-"""Maximum number of lines and bytes of a text, and of parts of a name."""
+_MAX_LINES, _MAX_BYTES, _MAX_PARTS = 20, 400, 10
+"""Limits for the shown source (lines and bytes), and for the parts of a dotted name."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
-_OURS = ("lightning_patches",)
+_OUR_PACKAGES = ("lightning_patches",)
 _LIGHTNINGS = ("lightning", "pytorch_lightning", "lightning_fabric")
 
 
@@ -50,26 +50,26 @@ def parse(source: bytes) -> ast.Module:
     """
     tree = ast.parse(_LAZY_STATEMENT.sub(rb"\1\2", source))
     lazy_lines = {source.count(b"\n", 0, match.end()) + 1 for match in _LAZY_STATEMENT.finditer(source)}
-    for node in _outside(tree):
+    for node in _executed_nodes(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno in lazy_lines:
             node.is_lazy = 1  # type: ignore[union-attr]
     return tree
 
 
 def look_through(source: bytes, start_method: str = "fork") -> Iterator[Place]:
-    """Yield the places that matter to a check.
+    """Yield the places that matter to a check. "The import" below is that of ``lightning_patches``.
 
     - ``TOUCHES_CUDA``: a top-level statement uses CUDA before the first Trainer or Fabric is created
-    - ``FORKS``: it selects a strategy or start method that forks
+    - ``FORKS``: the script selects a strategy or start method that forks
     - ``FILE_RENDEZVOUS``: a string is the URL of a file
-    - ``PATCHED``: an unconditional import of ``lightning_patches`` is above the imports of Lightning
-    - ``USED``: the import is below, but the script uses it
+    - ``PATCHED``: the import is unconditional, and above the imports of Lightning
+    - ``USED``: the import is below the imports of Lightning or lazy, but the script uses the package
     - ``UNPATCHED``: the script imports Lightning but not ``lightning_patches``
-    - ``LATE``: the import is unused and below Lightning
+    - ``LATE``: the import is unused, and below the imports of Lightning
     - ``REMOVABLE``: the import is unused, and linters delete it or formatters move it
     - ``LAZY``: the import is unused and lazy, so that Python 3.15 never executes it
-    - ``UNGUARDED``: DataLoader workers that do not start by fork import the script and train
-    - ``UNPICKLABLE``: a function or dataset can't be sent to such a worker
+    - ``UNGUARDED``: DataLoader workers that do not start by fork would import the script and train
+    - ``UNPICKLABLE``: a function or dataset can't be pickled for such a worker
 
     Args:
         source: the source of the script.
@@ -83,10 +83,10 @@ def look_through(source: bytes, start_method: str = "fork") -> Iterator[Place]:
         raise SyntaxError("this is a notebook: convert it with `jupyter nbconvert --to script`")
     tree = parse(source)
     lines = source.splitlines()
-    yield from _about_our_import(tree, lines)
+    yield from _import_places(tree, lines)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    started = min((call.lineno for call in calls if _starts(call)), default=1 << 30)
-    for node in _outside(tree):
+    started = min((call.lineno for call in calls if _creates_trainer(call)), default=1 << 30)
+    for node in _executed_nodes(tree):
         if isinstance(node, ast.Call) and node.lineno < started and _touches_cuda(node):
             yield TOUCHES_CUDA, node.lineno, _text(lines, node)
     for node in ast.walk(tree):
@@ -101,14 +101,14 @@ def look_through(source: bytes, start_method: str = "fork") -> Iterator[Place]:
                     yield FORKS, node.lineno, _text(lines, node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("file:///"):
             yield FILE_RENDEZVOUS, node.lineno, node.value
-    yield from _about_workers(tree, calls, start_method)
+    yield from _worker_places(tree, calls, start_method)
 
 
-def _about_our_import(tree: ast.Module, lines: list[bytes]) -> Iterator[Place]:
-    ours = min(_imports(_always(tree), _OURS), default=None)
-    theirs = min(_imports(_outside(tree), _LIGHTNINGS), default=None)
+def _import_places(tree: ast.Module, lines: list[bytes]) -> Iterator[Place]:
+    ours = min(_imports(_unconditional(tree), _OUR_PACKAGES), default=None)
+    theirs = min(_imports(_executed_nodes(tree), _LIGHTNINGS), default=None)
     if ours is None:
-        if theirs is not None and not any(_imports(ast.walk(tree), _OURS)):
+        if theirs is not None and not any(_imports(ast.walk(tree), _OUR_PACKAGES)):
             yield UNPATCHED, theirs.line, f"imports Lightning in line {theirs.line}, and lightning_patches nowhere"
         return
     what = f"imports lightning_patches in line {ours.line}"
@@ -119,9 +119,9 @@ def _about_our_import(tree: ast.Module, lines: list[bytes]) -> Iterator[Place]:
         return
     is_early = not is_lazy and (theirs is None or ours < theirs)
     if is_early:
-        yield PATCHED, ours.line, _OURS[0]
+        yield PATCHED, ours.line, _OUR_PACKAGES[0]
     elif is_used:
-        yield USED, ours.line, _OURS[0]
+        yield USED, ours.line, _OUR_PACKAGES[0]
     if theirs is None or is_used:
         return
     if not is_early:
@@ -142,12 +142,12 @@ def _makes_lazy(tree: ast.Module) -> bool:
     return any(
         isinstance(node, ast.Assign)
         and any(_name(target) == "__lazy_modules__" for target in node.targets)
-        and any(isinstance(part, ast.Constant) and part.value in _OURS for part in ast.walk(node.value))
+        and any(isinstance(part, ast.Constant) and part.value in _OUR_PACKAGES for part in ast.walk(node.value))
         for node in tree.body
     )
 
 
-def _about_workers(tree: ast.Module, calls: list[ast.Call], start_method: str) -> Iterator[Place]:
+def _worker_places(tree: ast.Module, calls: list[ast.Call], start_method: str) -> Iterator[Place]:
     chosen = [call.args[0] for call in calls if call.args and _name(call.func).endswith("set_start_method")]
     default = next((node.value for node in chosen if isinstance(node, ast.Constant)), start_method)
     values, local = _assigned(tree), _local_names(tree)
@@ -206,7 +206,7 @@ def _is_run(method: ast.expr, values: dict[str, ast.expr]) -> bool:
         return False
     name = _name(method.value)
     owner = values.get(name, method.value)
-    return name.lower().endswith("trainer") or (isinstance(owner, ast.Call) and _starts(owner))
+    return name.lower().endswith("trainer") or (isinstance(owner, ast.Call) and _creates_trainer(owner))
 
 
 def _trains_when_imported(tree: ast.Module, values: dict[str, ast.expr]) -> bool:
@@ -224,35 +224,35 @@ def _trains_when_imported(tree: ast.Module, values: dict[str, ast.expr]) -> bool
                 return True
             if name in functions:
                 left += functions.pop(name).body
-        left += _now(node)
+        left += _executed_children(node)
     return False
 
 
 def _text(lines: list[bytes], node: ast.expr) -> str:
     """Return the source of a node in one line, or its beginning."""
     last = node.end_lineno or node.lineno
-    part = lines[node.lineno - 1 : last][:_SHOWN]
-    if last - node.lineno < _SHOWN:
+    part = lines[node.lineno - 1 : last][:_MAX_LINES]
+    if last - node.lineno < _MAX_LINES:
         part[-1] = part[-1][: node.end_col_offset]
     part[0] = part[0][node.col_offset :]
-    return " ".join(b" ".join(part)[:_LONGEST].decode("utf-8", "replace").split())
+    return " ".join(b" ".join(part)[:_MAX_BYTES].decode("utf-8", "replace").split())
 
 
-def _outside(node: ast.AST) -> Iterator[ast.AST]:
+def _executed_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes that run with the script, outside of functions and classes."""
     left = [node]
     while left:
-        children = _now(left.pop())
+        children = _executed_children(left.pop())
         yield from children
         left += reversed(children)
 
 
-def _now(node: ast.AST) -> list[ast.AST]:
-    """Return the children of a node, without the functions and classes that it defines."""
+def _executed_children(node: ast.AST) -> list[ast.AST]:
+    """Return the children of a node that are not definitions of functions or classes."""
     return [child for child in ast.iter_child_nodes(node) if not isinstance(child, (*_DEFINITIONS, ast.Lambda))]
 
 
-def _always(tree: ast.Module) -> Iterator[ast.AST]:
+def _unconditional(tree: ast.Module) -> Iterator[ast.AST]:
     """Yield the unconditional statements, including the bodies of ``try``."""
     for node in tree.body:
         yield node
@@ -261,7 +261,7 @@ def _always(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 class _Import(NamedTuple):
-    """An import: its place, and the names that it binds."""
+    """The place of an import, and the names that it binds."""
 
     line: int
     column: int
@@ -285,7 +285,7 @@ def _imports(nodes: Iterable[ast.AST], packages: tuple[str, ...]) -> Iterator[_I
                 yield _Import(node.lineno, node.col_offset + place, last, bound, is_lazy)
 
 
-def _starts(call: ast.Call) -> bool:
+def _creates_trainer(call: ast.Call) -> bool:
     return _name(call.func).rpartition(".")[2] in _STARTS
 
 
@@ -300,9 +300,9 @@ def _touches_cuda(call: ast.Call) -> bool:
 
 
 def _name(node: ast.AST) -> str:
-    """Return the dotted name, such as ``"torch.cuda.synchronize"``; of a long name its end."""
+    """Return the dotted name, such as ``"torch.cuda.synchronize"``, or the end of a long name."""
     parts: list[str] = []
-    while isinstance(node, ast.Attribute) and len(parts) < _PARTS:
+    while isinstance(node, ast.Attribute) and len(parts) < _MAX_PARTS:
         parts.append(node.attr)
         node = node.value
     parts.append(node.id if isinstance(node, ast.Name) else "")

@@ -10,15 +10,15 @@ from lightning_patches.doctor.findings import Finding
 
 GIB = 2**30
 MIN_SHM = GIB
-"""Docker gives 64 MiB."""
+"""Smallest ``/dev/shm`` without a warning, in bytes. Docker's default is 64 MiB."""
 MIN_OPEN_FILES = 4096
 
 
 def shared_memory(facts: Facts) -> Iterator[Finding]:
     """``/dev/shm`` is missing, small or full."""
     why = (
-        "DataLoader workers pass batches through it, and NCCL has its buffers there. If it is too small, a worker ends "
-        'with "Bus error", or NCCL with an unhandled system error.'
+        "DataLoader workers pass batches through /dev/shm, and NCCL has its buffers there. If it is too small, a "
+        'worker ends with "Bus error", or NCCL with an unhandled system error.'
     )
     do = "In a container, use --shm-size=16g or --ipc=host. In Kubernetes, mount an emptyDir (medium Memory) there."
     if facts.shm_bytes is None:
@@ -32,7 +32,7 @@ def shared_memory(facts: Facts) -> Iterator[Finding]:
             "warning",
             f"/dev/shm is nearly full: {free} of {size} MiB are free",
             why,
-            "Remove files that ended runs left there, or make it larger.",
+            "Remove files of earlier runs from /dev/shm, or make it larger.",
         )
 
 
@@ -43,15 +43,17 @@ def limits(facts: Facts) -> Iterator[Finding]:
             "limits",
             "note",
             f"a process may have {facts.open_files} files open",
-            'DataLoader workers and sockets between many ranks use one each: "Too many open files".',
+            'Each DataLoader worker and each connection to another rank needs one. A rank may end with "Too many open '
+            'files".',
             "Raise the limit (ulimit -n 65536), or call torch.multiprocessing.set_sharing_strategy('file_system').",
         )
     if facts.infiniband and 0 <= facts.locked_memory_bytes < GIB:
         yield Finding(
             "limits",
             "warning",
-            f"a process may lock {facts.locked_memory_bytes // 1024} KiB of memory, and there is InfiniBand",
-            "NCCL locks its buffers to register them with the adapter. It fails, or uses slow sockets instead.",
+            f"a process may lock only {facts.locked_memory_bytes // 1024} KiB of memory, and there is InfiniBand",
+            "NCCL locks its buffers to register them with the InfiniBand adapter. Without enough locked memory, it "
+            "fails or uses slow sockets.",
             "Raise the limit (ulimit -l unlimited; in a container --ulimit memlock=-1).",
         )
 
@@ -65,8 +67,8 @@ def temporary_directory(facts: Facts) -> Iterator[Finding]:
                 "temporary-directory",
                 "note",
                 f"temporary files are in {path}, on {kind}",
-                "Workers put their sockets and torch.compile its cache there. Ranks of all nodes write to the same "
-                "directory, which is slow, and sockets may not work on a network file system.",
+                "Workers create sockets there, and torch.compile creates its cache. Ranks of all nodes write to the "
+                "same directory, which is slow, and sockets may not work on a network file system.",
                 "Set TMPDIR to a local disk.",
             )
     path = facts.environment.get("TMPDIR", "")
@@ -85,9 +87,9 @@ def temporary_directory(facts: Facts) -> Iterator[Finding]:
             "temporary-directory",
             "note",
             f"TMPDIR={path} looks like a directory of this rank only",
-            "Ranks of a node share temporary files, such as torch.compile's cache or a file where they meet. With "
-            "separate directories, each rank creates a cache, and ranks that meet through a file hang. "
-            "(lightning_patches does not depend on it.)",
+            "Ranks of a node share temporary files, such as torch.compile's cache or the file of a file store. With "
+            "separate directories, each rank creates a cache, and ranks with a file store hang. (lightning_patches "
+            "does not need a shared directory.)",
             "Set the same TMPDIR in all ranks of a node.",
         )
 

@@ -1,1 +1,1 @@
-"""Decides what a patch has to do in the Lightning that is installed, and does it."""
+"""Decides which patches the installed Lightning needs, and applies them."""

@@ -24,11 +24,11 @@ class Announcements:
         self._printed: set[str] = set()
 
     def clear(self) -> None:
-        """Print all messages again, after another activation."""
+        """Forget the printed messages, so that another activation prints them again."""
         self._printed.clear()
 
     def plan(self, plan: Plan, old: Optional[Plan]) -> None:
-        """Print the number of fixes, unless the previous plan had the same number, and the patches not applied."""
+        """Print the number of fixes if it differs from the old plan, and the patches that are not applied."""
         count, before = (self._count(each) if each is not None else 0 for each in (plan, old))
         if count != before:
             part = next(iter(plan.namespace.parts.values()))
@@ -69,5 +69,5 @@ class Announcements:
         trace = traceback.format_exc()
         if trace not in self._printed:
             self._printed.add(trace)
-            message = f"internal error while patching {module}; it is left as it is. Please report this:"
+            message = f"internal error while patching {module}, which is not patched. Please report this:"
             notices.notice(message, urgent=True, details=trace)

@@ -1,7 +1,7 @@
-"""The state of a patched attribute (a slot) of an upstream module or class.
+"""The state of a patched attribute of an upstream module or class, and checks of targets.
 
-A slot has the original object and the patches on top of it. The replacement is always composed from the original, so
-that patches with a shared target can be added and removed in any order.
+A :class:`PatchedAttribute` has the original object and the patches on top of it. The replacement is always composed
+from the original, so that patches with a shared target can be added and removed in any order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lightning_patches.errors import TargetError
 from lightning_patches.patch import Patch, Target
 
 _DECORATORS_OF = {*ROOT_PACKAGES, "contextlib", "functools", "lightning_utilities", "torch"}
-"""Packages whose decorators Lightning uses. What any other package wraps around a function is not Lightning's."""
+"""Packages whose decorators Lightning uses. A wrapper from another package is a change by other code."""
 
 
 SINCE = "since Lightning was imported: restart Python (in a notebook, restart the kernel)"
@@ -26,14 +26,14 @@ class ReplacedError(TargetError):
     """The attribute is not the object that Lightning's source defines."""
 
 
-class Slot:
+class PatchedAttribute:
     """One attribute of one module or class.
 
     Args:
         owner: the module or the class.
-        attribute: the name in its ``__dict__``.
+        attribute: the name in the owner's ``__dict__``.
         namespace: ``"lightning"`` or ``"pytorch_lightning"``.
-        late: its module was executed before it was patched.
+        late: True if the module was executed before it was patched.
     """
 
     def __init__(self, owner: Any, attribute: str, namespace: str, late: bool) -> None:
@@ -41,13 +41,14 @@ class Slot:
         self.attribute = attribute
         self.namespace = namespace
         self.late = late
-        self.original = self._current = self._written = self.standing
-        """The original object, ``MISSING`` if there was none."""
+        self.original = self._last_set = self._written = self.present
+        """The original object; ``MISSING`` if the attribute did not exist."""
         self.outdated: list[Any] = []
-        """Earlier contents that importers of the attribute may still hold."""
-        self.made: list[FunctionType] = []
-        """All functions that this slot has created."""
+        """Earlier values, which modules that imported the attribute may still have."""
+        self.created: list[FunctionType] = []
+        """All replacements that were composed for this attribute."""
         self.layers: list[tuple[Patch, Target]] = []
+        """The patches, innermost first."""
 
     @property
     def name(self) -> str:
@@ -57,44 +58,42 @@ class Slot:
         return f"{home}.{self.attribute}"
 
     @property
-    def standing(self) -> Any:
+    def present(self) -> Any:
+        """The value that the attribute has now; ``MISSING`` if it does not exist."""
         return self.owner.__dict__.get(self.attribute, MISSING)
 
     @property
-    def current(self) -> Any:
+    def last_set(self) -> Any:
         """The object that this package set last."""
-        if self.standing is self._written:
-            self._current = self._written  # an interruption came right after it was written
-        return self._current
+        if self.present is self._written:
+            self._last_set = self._written  # an interruption came right after the attribute was set
+        return self._last_set
 
     @property
     def is_stale(self) -> bool:
-        """True if the layers have changed since the current object was composed."""
-        return tuple(patch.name for patch, _ in self.layers) != names_in(self.current)
+        """True if the layers have changed since the object was composed."""
+        return tuple(patch.name for patch, _ in self.layers) != names_in(self.last_set)
 
     @property
     def is_ours(self) -> bool:
         """True if the attribute is our replacement, possibly wrapped by other code."""
-        return bool(names_in(self.standing))
+        return bool(names_in(self.present))
 
     @property
     def is_taken(self) -> bool:
-        """True if other code has replaced the attribute.
-
-        Then no patch is applied, even if that code undoes its change.
-        """
-        return not self.layers and self.standing is not self.current and self.standing is not self.original
+        """True if other code has replaced the attribute, and no patch is applied to it."""
+        return not self.layers and self.present is not self.last_set and self.present is not self.original
 
     def has(self, patch: Patch) -> bool:
         return any(layer.name == patch.name for layer, _ in self.layers)
 
     def compose(self) -> bool:
-        """Set the attribute to the composed replacement. Return False if the attribute is another object."""
-        standing = self.standing
-        if standing is not self.current:
-            if standing is not self.original or self.layers:
+        """Set the attribute to the composed replacement. Return False if other code has replaced the attribute."""
+        present = self.present
+        if present is not self.last_set:
+            if present is not self.original or self.layers:
                 return False
-            self._current = self._written = standing  # other code has put it back
+            self._last_set = self._written = present  # other code has restored the original
         wanted = self.original
         if self.layers:
             function: Any = function_of(self.original) if self.original is not MISSING else None
@@ -107,36 +106,36 @@ class Slot:
                 if target.stock:
                     functions.skip_frames(replacement)
                     replacement = functions.if_stock(replacement, function, target.stock)
-                function = functions.dress(replacement, self.original, self.owner, self.attribute, names)
+                function = functions.copy_metadata(replacement, self.original, self.owner, self.attribute, names)
                 functions.skip_frames(function)
-            self.made.append(function)
-            wanted = functions.like(self.original, function)
+            self.created.append(function)
+            wanted = functions.wrap_like(self.original, function)
         self._write(wanted)
         return True
 
     def _write(self, wanted: Any) -> None:
-        """Put an object there. After an interruption at any step, :attr:`current` and :attr:`outdated` are right."""
-        standing = self.standing
-        if standing is wanted:
+        """Set the attribute. The order of the steps keeps the state consistent after an interruption at any of them."""
+        present = self.present
+        if present is wanted:
             return
         self._written = wanted
-        if standing is not MISSING:
-            self.outdated.append(standing)
+        if present is not MISSING:
+            self.outdated.append(present)
         if wanted is MISSING:
             delattr(self.owner, self.attribute)
         else:
             setattr(self.owner, self.attribute, wanted)
-        self._current = wanted
+        self._last_set = wanted
 
 
-# ---------------------------------------------------------------- looking
+# ---------------------------------------------------------------- checks of targets
 
 
 def resolve(module: ModuleType, target: Target) -> tuple[Any, str]:
-    """The owner of a target and the attribute's name in it.
+    """Return the owner of a target, a module or class, and the attribute's name in it.
 
     Raises:
-        TargetError: there is no such class in the module.
+        TargetError: the module does not have this class.
     """
     *path, attribute = target.attribute.split(".")
     owner: Any = module
@@ -147,7 +146,7 @@ def resolve(module: ModuleType, target: Target) -> tuple[Any, str]:
     return owner, attribute
 
 
-def is_left_out(module: ModuleType, target: Target) -> bool:
+def is_optional_and_missing(module: ModuleType, target: Target) -> bool:
     """True if the target is optional, and the module was executed without defining its class."""
     try:
         resolve(module, target)
@@ -156,8 +155,8 @@ def is_left_out(module: ModuleType, target: Target) -> bool:
     return False
 
 
-def stands_in(patch: Patch, module: ModuleType, target: Target) -> bool:
-    """True if a patch is applied to a target, possibly wrapped by other code."""
+def is_applied_to(patch: Patch, module: ModuleType, target: Target) -> bool:
+    """True if a patch is applied to a target, also below a wrapper of other code."""
     try:
         owner, attribute = resolve(module, target)
     except TargetError:
@@ -165,14 +164,14 @@ def stands_in(patch: Patch, module: ModuleType, target: Target) -> bool:
     return patch.name in names_in(getattr(owner, "__dict__", {}).get(attribute))
 
 
-def check_shipped(module: ModuleType, target: Target, raw: Any, compare: bool) -> None:
-    """Check that the attribute is the function that the module's source defines, below its decorators.
+def check_is_original(module: ModuleType, target: Target, raw: Any, compare: bool) -> None:
+    """Check that the attribute is the function that the module's source defines. Known decorators are allowed.
 
     Args:
         module: the upstream module.
         target: the target in it.
-        raw: the current attribute.
-        compare: compare its bytecode with the source on disk, for a module that was executed before activation.
+        raw: the value of the attribute.
+        compare: also compare the bytecode with the source on disk, for a module that was executed before activation.
 
     Raises:
         ReplacedError: it is another object.
@@ -193,13 +192,13 @@ def check_shipped(module: ModuleType, target: Target, raw: Any, compare: bool) -
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
     what = f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', type(function).__name__)}"
     raise ReplacedError(
-        f"other code has already replaced {target.location}: {what}{where}. It is left alone; to get the patch, remove "
-        "that code, or let it run after `import lightning_patches`"
+        f"other code has already replaced {target.location}: {what}{where}. The patch leaves it unchanged. To get the "
+        "patch, remove that code, or let it run after `import lightning_patches`"
     )
 
 
 def _compiled(module: ModuleType, attribute: str) -> list[CodeType]:
-    """Compile the source on disk and return the function's code objects, one per definition."""
+    """Compile the source on disk, and return the code objects of all definitions of a function."""
     loader: Any = getattr(module.__spec__, "loader", None)
     try:
         found = [loader.get_code(module.__name__)]
@@ -212,7 +211,7 @@ def _compiled(module: ModuleType, attribute: str) -> list[CodeType]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """True if two constants or code objects are equal. ``==`` of code also compares additions of tracing."""
+    """True if two constants or code objects are equal. ``==`` is not used, since tracing tools change code objects."""
     if not isinstance(one, CodeType) or not isinstance(other, CodeType):
         return type(one) is type(other) and repr(one) == repr(other)
     return (
@@ -223,11 +222,12 @@ def _same(one: Any, other: Any) -> bool:
     )
 
 
-def what_is_wrong_with(slot: Slot, target: Target) -> Optional[str]:
+def why_not_patchable(patched: PatchedAttribute, target: Target) -> Optional[str]:
     """Return the reason why a target cannot be patched, or ``None``."""
-    if (slot.original is MISSING) != target.adds:
-        return f"{target.location} is {'missing' if slot.original is MISSING else 'there already'}"
-    function = function_of(slot.original)
-    if slot.original is not MISSING and (not callable(function) or isinstance(function, type)):
-        return f"{target.location} is not a function: it is of type {type(slot.original).__name__}"
+    if (patched.original is MISSING) != target.adds:
+        problem = "does not exist" if patched.original is MISSING else "already exists"
+        return f"{target.location} {problem}"
+    function = function_of(patched.original)
+    if patched.original is not MISSING and (not callable(function) or isinstance(function, type)):
+        return f"{target.location} is not a function: it is of type {type(patched.original).__name__}"
     return None

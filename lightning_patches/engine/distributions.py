@@ -1,8 +1,8 @@
 """Find the installed distributions of Lightning and their versions on disk, without importing them.
 
 The same source is published in two namespaces: ``lightning`` (``lightning.pytorch``, ``lightning.fabric``) and
-``pytorch_lightning`` with ``lightning_fabric``. An environment often has both, in different versions, so there is no
-single Lightning version. Every function here is about one part of one namespace.
+``pytorch_lightning`` with ``lightning_fabric``. An environment often has both in different versions, so each package of
+each namespace (:class:`Part`) has its own version.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ PARTS: dict[str, dict[str, str]] = {
 }
 """Namespace -> part of upstream's source tree -> its package.
 
-Fabric (1.9 and later) is Lite in 1.8. Earlier releases have only ``pytorch_lightning``.
+Fabric is called Lite in 1.8. Releases before 1.8 have only ``pytorch_lightning``.
 """
 
 FORBIDDEN = {"2.6.2", "2.6.3"}
-"""Compromised on PyPI and withdrawn (``unpatched.ADVISORY``). They must not be used, patched or not."""
+"""Releases that were compromised on PyPI and withdrawn (``unpatched.ADVISORY``)."""
 
 MAX_VERSION_INFO = 1 << 10
-"""Bytes of a ``version.info``, which holds one version."""
+"""Largest ``version.info`` that is read, in bytes."""
 
 
 class Part(NamedTuple):
@@ -40,11 +40,11 @@ class Part(NamedTuple):
         namespace: ``"lightning"`` or ``"pytorch_lightning"``.
         name: ``"pytorch"``, ``"fabric"`` or ``"lite"``.
         package: name of the package.
-        version: version of the code that an import finds.
-        directory: directory of that code, which may be inside an archive.
+        version: version of the code that an import would load.
+        directory: directory of that code, possibly inside an archive.
         distribution: the installed distribution that ships it.
         loaded: version of the imported package; "" if it is not imported or has no version.
-        has_source: True if the code is Python source. Archives and bare bytecode are not examined.
+        has_source: True if the directory has Python source; False for archives and bare bytecode.
     """
 
     namespace: str
@@ -57,18 +57,18 @@ class Part(NamedTuple):
     has_source: bool = True
 
     def file_of(self, module: str) -> str:
-        """The file that a module of this part is loaded from; ``module`` is ``"pytorch.tuner.lr_finder"``."""
+        """Return the file of a module; ``module`` is ``"pytorch.tuner.lr_finder"``."""
         return _file_of(self.directory, module)
 
 
 class Namespace(NamedTuple):
-    """``lightning``, or ``pytorch_lightning`` with ``lightning_fabric``: the parts of it that are installed."""
+    """The installed parts of ``lightning``, or of ``pytorch_lightning`` with ``lightning_fabric``."""
 
     name: str
     parts: dict[str, Part]
 
     def part_of(self, location: str) -> Optional[Part]:
-        """The part that holds a module or an attribute of one: ``"fabric"``, ``"pytorch.tuner.lr_finder:_lr_find"``."""
+        """Return the part that has a module or a location such as ``"pytorch.tuner.lr_finder:_lr_find"``."""
         return self.parts.get(location.partition(":")[0].partition(".")[0])
 
 
@@ -86,16 +86,16 @@ def module_name(namespace: str, module: str) -> str:
 
 
 def upstream_module(namespace: str, module: str) -> Any:
-    """``("pytorch_lightning", "fabric.wrappers")`` -> the module ``lightning_fabric.wrappers``, imported if need be."""
+    """Import a module: ``("pytorch_lightning", "fabric.wrappers")`` -> the module ``lightning_fabric.wrappers``."""
     return importlib.import_module(module_name(namespace, module))
 
 
 def find(namespace: str, importing: Optional[ModuleSpec] = None) -> Optional[Namespace]:
-    """The installed parts of a namespace, ``None`` if there are none. Imports nothing.
+    """Return a namespace with its installed parts; ``None`` if no part is installed. Imports nothing.
 
     Args:
-        namespace: its name.
-        importing: a module of it that is about to be imported.
+        namespace: ``"lightning"`` or ``"pytorch_lightning"``.
+        importing: the spec of a module of the namespace that is about to be imported.
     """
     parts: dict[str, Part] = {}
     for name, package in PARTS[namespace].items():
@@ -130,12 +130,18 @@ def _distribution_of(root: str) -> str:
 
 
 def _locate(package: str, importing: Optional[ModuleSpec]) -> Optional[tuple[str, Any]]:
-    """The directory that ``"lightning_fabric"`` or ``"lightning.pytorch"`` is imported from, or has been, and the
-    loader that reads from there. A directory without code does not count."""
+    """Return the directory from which a package is, was or would be imported, and its loader.
+
+    Returns ``None`` for a directory without code.
+
+    Args:
+        package: ``"lightning_fabric"`` or ``"lightning.pytorch"``.
+        importing: see :func:`find`.
+    """
     root, _, rest = package.partition(".")
-    # Python's finder comes first. Finders of other tools are only called for packages that it does not find, such as
-    # editable installations or single-file programs.
-    others = [finder for finder in sys.meta_path if finder is not PathFinder and not _asks_others(finder)]
+    # Python's finder is called first. Finders of other tools are needed only for packages that it does not find, such
+    # as editable installations or single-file programs.
+    others = [finder for finder in sys.meta_path if finder is not PathFinder and not _delegates(finder)]
     finders: list[Any] = [PathFinder, *others]
     path: Optional[list[str]] = None
     spec: Optional[ModuleSpec]
@@ -150,7 +156,7 @@ def _locate(package: str, importing: Optional[ModuleSpec]) -> Optional[tuple[str
         if not rest:
             return path[0], getattr(spec, "loader", None)
     elif rest:
-        # A search for "a.b" may import "a", so use only the finder that knows "a".
+        # For "a.b", another finder may import "a". Call only the finder that has found "a".
         spec, finder = _first_of(finders, root, None)
         if spec is None:
             return None
@@ -164,20 +170,20 @@ def _first_of(finders: list[Any], name: str, path: Optional[list[str]]) -> tuple
         try:
             spec = finder.find_spec(name, path)
         except Exception:
-            continue  # raised by another tool's finder; the import will raise it
+            continue  # an error of another tool's finder; the import will raise it
         if spec is not None and spec.origin is not None and spec.submodule_search_locations:
             return spec, finder
     return None, None
 
 
-def _asks_others(finder: Any) -> bool:
-    """Ours and wrapt's know nothing by themselves."""
+def _delegates(finder: Any) -> bool:
+    """True for our finder and wrapt's, which only call other finders."""
     return type(finder).__module__.partition(".")[0] in ("wrapt", "lightning_patches")
 
 
 def _version(root: str, directory: str, loader: Any) -> str:
-    # The package's own version precedes its metadata: it describes the imported code, even from a source checkout or a
-    # directory on PYTHONPATH, and reading it is cheap.
+    # version.info takes precedence over the metadata: it describes the imported code, also in a source checkout or a
+    # directory on PYTHONPATH, and it is fast to read.
     for candidate in (
         os.path.join(directory, "version.info"),
         os.path.join(os.path.dirname(directory), "version.info"),
@@ -197,4 +203,4 @@ def _read(path: str, loader: Any) -> bytes:
     except OSError:
         if not hasattr(loader, "archive"):
             raise
-        return bytes(loader.get_data(path))  # of zipimport
+        return bytes(loader.get_data(path))  # a zipimporter

@@ -1,8 +1,8 @@
-"""Known source of each target in each release, to distinguish affected, fixed and unknown code.
+"""Digests of each target's source in each release, to distinguish affected, fixed and unknown code.
 
-``scripts/renew`` writes the data (``_fingerprints.py``) from the wheels of all releases since 1.8. For some
-patches it has 1.5 to 1.7 too. The sha256 of a file is looked up first, since hashing a file is ten times cheaper than
-parsing it. The function itself is compared only if no release ships the file.
+``scripts/renew`` writes the data (``_fingerprints.py``) from the wheels of all releases since 1.8, and for some patches
+also of 1.5 to 1.7. The digest of the whole file is looked up first, since hashing a file is ten times faster than
+parsing it. The function is compared only if no release ships the file.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from lightning_patches import system
 from lightning_patches.engine.distributions import Part
 
 MAX_SOURCE = 192 << 10
-"""Bytes of a module. The largest one of a release has 80 KB. Below Python 3.11 the parser crashes on an expression with
-130,000 levels, which takes two bytes a level."""
+"""Largest module that is read, in bytes; the largest module of a release has 80 KB. Below Python 3.11, an expression
+that is nested 130,000 levels deep (two bytes per level) crashes Python's parser."""
 ABSENT = "absent"
 MARKER = "lightning-patches: "
-"""Our diffs leave this comment with the patch's name beside the lines that they change."""
+"""Start of the comment with which a diff marks changed lines; the patch's name follows."""
 
 _FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
 
 class Source(NamedTuple):
-    """The known facts about one location in one installed package.
+    """The result of a comparison of one location in one installed package.
 
     Args:
-        releases: releases that ship exactly this code; empty if none does.
-        exists: True if the file exists and, in a file that no release ships, also the location.
-        diffs: the patches whose diffs are applied to the file, in a fork.
-        changed_by: those of them that changed this location.
+        releases: releases that ship exactly this code; empty for unknown code.
+        exists: True if the file exists. In a file that no release ships, the location must also exist.
+        diffs: in a fork, the patches whose diffs are applied to the file.
+        changed_by: the patches among them whose diffs change this location.
     """
 
     releases: frozenset[str]
@@ -44,14 +44,14 @@ class Source(NamedTuple):
 
 
 def source_of(part: Part, location: str) -> Source:
-    """Look at a location's source on disk. Code that our diffs have changed is compared without them.
+    """Compare a location's source on disk with all releases. In a fork, our diffs are removed first.
 
     Args:
         part: the installed package.
         location: ``"pytorch.tuner.lr_finder:_lr_find"``.
 
     Raises:
-        OSError: the file is there but cannot be read or parsed.
+        OSError: the file exists but cannot be read or parsed.
     """
     module, _, attribute = location.partition(":")
     path = part.file_of(module)
@@ -74,17 +74,17 @@ def source_of(part: Part, location: str) -> Source:
             steps = _without_diffs(diffs, part.namespace, place, text)
             if steps:
                 releases = _with_function(location, function_digest(steps[-1][1], attribute) or ABSENT)
-                changed_by = _changing(attribute, text, steps)
+                changed_by = _patches_changing(attribute, text, steps)
     except (RecursionError, MemoryError):
         raise OSError(0, "it is nested too deeply") from None
     return Source(releases, digest is not None, diffs, changed_by)
 
 
 def carried_in(part: Part, location: str) -> frozenset[str]:
-    """Return the patches whose diffs a location's file carries. Takes no time for a file of a release.
+    """Return the patches whose diffs are in a location's file. Fast for a file that a release ships.
 
     Raises:
-        OSError: the file is there but cannot be read.
+        OSError: the file exists but cannot be read.
     """
     module = location.partition(":")[0]
     path = part.file_of(module)
@@ -108,17 +108,26 @@ def _diffs_in(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=8)
 def _without_diffs(names: frozenset[str], namespace: str, path: str, text: str) -> tuple[tuple[str, str], ...]:
-    """A forked file without our diffs, step by step; empty if it has them in another form. Cached, as above."""
-    from lightning_patches.engine import hunks  # only a fork needs it
+    """Remove our diffs from a forked file one by one, see :func:`hunks.remove_diffs`.
+
+    Returns an empty tuple if the file does not have the diffs of this version.
+    """
+    from lightning_patches.engine import hunks  # needed only for a fork
 
     try:
-        return tuple(hunks.taken_out(names, namespace, path, text))
+        return tuple(hunks.remove_diffs(names, namespace, path, text))
     except (hunks.DiffError, SyntaxError, ValueError):
         return ()
 
 
-def _changing(attribute: str, text: str, steps: tuple[tuple[str, str], ...]) -> frozenset[str]:
-    """The patches whose diffs changed a function, of those that :func:`_without_diffs` took out of a file."""
+def _patches_changing(attribute: str, text: str, steps: tuple[tuple[str, str], ...]) -> frozenset[str]:
+    """Return the patches whose diffs changed a function.
+
+    Args:
+        attribute: the function.
+        text: the forked file.
+        steps: the result of :func:`_without_diffs`.
+    """
     from lightning_patches.engine.hunks import lines_of
 
     found = set()
@@ -130,12 +139,12 @@ def _changing(attribute: str, text: str, steps: tuple[tuple[str, str], ...]) -> 
 
 
 def known_releases() -> tuple[str, ...]:
-    """All releases since 1.8, oldest first."""
+    """Return all releases since 1.8, oldest first."""
     return tuple(_data()["releases"])
 
 
 def older_releases() -> tuple[str, ...]:
-    """The releases of ``pytorch-lightning`` 1.5 to 1.7, which the data covers for the patches that concern them."""
+    """Return the releases of ``pytorch-lightning`` 1.5 to 1.7. The data has them only for patches of these releases."""
     return tuple(_data()["older_releases"])
 
 
@@ -150,7 +159,7 @@ def file_digest(content: bytes) -> str:
 
 
 def function_digest(text: str, attribute: str) -> Optional[str]:
-    """Digest of one function's source, the same in both namespaces; ``None`` if the function is not there."""
+    """Return the digest of a function's source, the same in both namespaces; ``None`` if the function is missing."""
     source = function_source(text, attribute)
     if source is None:
         return None
@@ -161,7 +170,7 @@ def function_digest(text: str, attribute: str) -> Optional[str]:
 
 
 def function_source(text: str, attribute: str) -> Optional[str]:
-    """The source lines of ``attribute`` (``"f"``, ``"Class.method"``), decorators included."""
+    """Return the source of ``attribute`` (``"f"``, ``"Class.method"``) with decorators; ``None`` if it is missing."""
     try:
         node: Any = _parsed(text)
     except (SyntaxError, ValueError):  # ValueError: a null byte, up to Python 3.11.3
@@ -177,7 +186,7 @@ def function_source(text: str, attribute: str) -> Optional[str]:
 
 @lru_cache(maxsize=1)
 def _parsed(text: str) -> ast.Module:
-    """Cached for the last file: several patches have targets in the same one."""
+    """Parse a file. The last result is cached, since several patches have targets in the same file."""
     return ast.parse(text)
 
 
@@ -186,7 +195,7 @@ def _definition(body: list[ast.stmt], name: str) -> Optional[Union[_FunctionNode
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             if node.name == name:
-                found = node  # the last one wins, as at run time (typing overloads come first)
+                found = node  # the last definition counts, as at run time: typing overloads come before it
         elif isinstance(node, (ast.If, ast.Try)):
             found = _definition([*node.body, *node.orelse], name) or found
     return found
@@ -200,13 +209,13 @@ def _data() -> dict[str, Any]:
 
 @lru_cache(maxsize=None)
 def _with_file(namespace: str, module: str, digest: str) -> frozenset[str]:
-    """The releases that ship this file."""
+    """Return the releases that ship this file."""
     return _releases(_data()["files"].get(namespace, {}).get(module, ""), digest)
 
 
 @lru_cache(maxsize=None)
 def _with_function(location: str, digest: str) -> frozenset[str]:
-    """The releases that have this code at a location."""
+    """Return the releases that have this code at a location."""
     return _releases(_data()["functions"].get(location, ""), digest)
 
 
@@ -217,8 +226,13 @@ def _releases(row: str, digest: str) -> frozenset[str]:
 
 
 def numbers(row: str, digest: str) -> list[int]:
-    """The numbers of the releases that have a digest, by a row such as ``26dfb9466f5fb7e4 0-11 17-17, absent 12-16``.
-    A text is read many times as fast as a dict, in every process."""
+    """Return the numbers of the releases that have a digest.
+
+    Args:
+        row: digests with ranges of release numbers, ``"26dfb9466f5fb7e4 0-11 17-17, absent 12-16"``. Rows are texts,
+            since Python loads a text much faster than a dict.
+        digest: a digest, or ``ABSENT``.
+    """
     spans = row.partition(f"{digest} ")[2].partition(",")[0]
     ends = (map(int, span.split("-")) for span in spans.split())
     return [number for first, last in ends for number in range(first, last + 1)]

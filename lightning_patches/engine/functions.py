@@ -14,12 +14,12 @@ from lightning_patches.engine.hooks import ROOT_PACKAGES
 
 MISSING: Any = object()
 NAMES = "__lightning_patches__"
-"""On a replacement: names of the patches in it, innermost first."""
+"""Attribute of a replacement: names of the patches in it, innermost first."""
 ORIGINAL = "__lightning_patches_original__"
 """Attribute of a replacement: the original function.
 
-Not ``__wrapped__``: Lightning's ``is_overridden`` unwraps only one side of its comparison, and would take every patched
-base method for an override.
+``__wrapped__`` is not used, since Lightning's ``is_overridden`` unwraps only one side of its comparison, and would
+report every patched base method as overridden.
 """
 
 DESCRIPTORS = (staticmethod, classmethod, property)
@@ -27,7 +27,7 @@ _CACHE: Any = type(functools.lru_cache(maxsize=None)(len))
 
 
 def function_of(raw: Any) -> Any:
-    """The function in a descriptor, or behind a cache."""
+    """Return the function in a descriptor or in an ``lru_cache``."""
     if isinstance(raw, (staticmethod, classmethod)):
         return raw.__func__
     if isinstance(raw, property):
@@ -38,7 +38,7 @@ def function_of(raw: Any) -> Any:
 
 
 def unwrapped(raw: Any) -> Iterator[Any]:
-    """Yield the function in an attribute, the function that it wraps, and so on."""
+    """Yield the function in an attribute, then the function that it wraps, and so on."""
     function = function_of(raw)
     for _ in range(32):
         if function is None:
@@ -48,19 +48,19 @@ def unwrapped(raw: Any) -> Iterator[Any]:
 
 
 def stock_of(function: Any) -> Any:
-    """Lightning's own function, below the patches and decorators on it."""
+    """Return Lightning's function below our patches and its decorators."""
     return inspect.unwrap(getattr(function, ORIGINAL, function))
 
 
 def home_of(function: Any) -> str:
-    """The module that a plain function was written in; "" for all else, such as a proxy of one."""
+    """Return the module in which a plain function was defined; "" for other objects, such as a proxy of a function."""
     return str(function.__globals__.get("__name__", "")) if type(function) is FunctionType else ""
 
 
 def is_lightnings(value: Any, *path: str) -> bool:
-    """True if a path of attributes leads to a function of Lightning's code, or to an object of its classes.
+    """True if a path of attributes leads to a function of Lightning, or to an object of one of its classes.
 
-    Our patches count as Lightning's code. Only properties of Lightning are called on the way.
+    Our replacements count as functions of Lightning. Calls no property that another package has defined.
     """
     if path:
         found = inspect.getattr_static(value, path[0], None)
@@ -92,7 +92,7 @@ def if_stock(replacement: Any, original: Any, paths: tuple[str, ...]) -> Any:
 
 
 def names_in(raw: Any) -> tuple[str, ...]:
-    """Names of the patches in a function, looked for through whatever others wrapped around it."""
+    """Return the names of the patches in a function, also below wrappers of other code."""
     for function in unwrapped(raw):
         names = getattr(function, "__dict__", {}).get(NAMES)
         if names:
@@ -101,19 +101,20 @@ def names_in(raw: Any) -> tuple[str, ...]:
 
 
 def is_traced() -> Callable[[], bool]:
-    """Return a function that is True while torch.compile traces the replacement. Always False below torch 2.1."""
+    """Return a function that returns True while torch.compile traces its caller. Always False below torch 2.1."""
     return getattr(getattr(sys.modules.get("torch"), "compiler", None), "is_compiling", bool)
 
 
 def skip_frames(function: Any) -> None:
-    """Make torch.compile skip the frame of a replacement that Python calls, and start with the functions that it calls.
+    """Make torch.compile skip the frame of a replacement and start compiling in the functions that it calls.
 
-    If the original causes a graph break, an additional frame would cause another. Compiled code still traces it.
+    Otherwise a graph break in the original would cause a second one in the replacement's frame. If compiled code calls
+    the replacement, torch.compile still traces it.
     """
     torch = sys.modules.get("torch")
     if torch is None or not home_of(function).startswith("lightning_patches."):
-        return  # torch's wrapper shares its code with all other functions that torch wraps
-    with contextlib.suppress(Exception):  # a torch without compiler, or with other ways
+        return  # a wrapper of torch: all functions that torch wraps share its code object
+    with contextlib.suppress(Exception):  # a torch without a compiler, or with another private API
         frames = torch._C._dynamo.eval_frame
         if hasattr(frames, "set_code_exec_strategy"):
             action, strategy = frames._FrameAction, frames._FrameExecStrategy
@@ -143,17 +144,17 @@ class _Signature(inspect.Signature):
     def replace(self, **changes: Any) -> inspect.Signature:  # type: ignore[override]
         return self._read.replace(**changes)
 
-    __replace__ = replace  # type: ignore[assignment]  # what copy.replace calls, since Python 3.13
+    __replace__ = replace  # type: ignore[assignment]  # for copy.replace of Python 3.13 and later
 
     def __reduce__(self) -> Any:
         return self._read.__reduce__()
 
 
 class _Annotations(Dict[str, Any]):
-    """The annotations of a function, resolved on access.
+    """The annotations of an original function, resolved on access.
 
-    Their names belong to the function's module, while ``typing.get_type_hints`` would look them up in the
-    replacement's.
+    ``typing.get_type_hints`` of the replacement would look up the names in the replacement's module, where they don't
+    exist.
     """
 
     def __init__(self, function: Any) -> None:
@@ -165,10 +166,10 @@ class _Annotations(Dict[str, Any]):
             extras: dict[str, Any] = {"include_extras": True} if sys.version_info >= (3, 9) else {}
             return typing.get_type_hints(self._function, **extras)
         except Exception:
-            return dict(getattr(self._function, "__annotations__", {}))  # as for the function itself
+            return dict(getattr(self._function, "__annotations__", {}))  # unresolved
 
     def __iter__(self) -> Iterator[str]:
-        return super().__iter__()  # overridden so that dict(self) asks for each item
+        return super().__iter__()  # overridden so that dict(self) calls __getitem__
 
     def __getitem__(self, name: str) -> Any:
         return self._read()[name]
@@ -186,12 +187,12 @@ class _Annotations(Dict[str, Any]):
         return self._read().values()
 
 
-def dress(replacement: Any, raw: Any, owner: Any, name: str, names: tuple[str, ...]) -> Any:
+def copy_metadata(replacement: Any, raw: Any, owner: Any, name: str, names: tuple[str, ...]) -> Any:
     """Copy the metadata of the original to the replacement, so that pickle, help() and signature() still work.
 
     Args:
         replacement: the new function.
-        raw: the original attribute; ``MISSING`` if there was none.
+        raw: the original value of the attribute; ``MISSING`` if it did not exist.
         owner: the module or class that has the attribute.
         name: name of the attribute.
         names: names of the patches in the replacement.
@@ -223,8 +224,8 @@ def dress(replacement: Any, raw: Any, owner: Any, name: str, names: tuple[str, .
 def _passes_on_keywords(owner: type) -> bool:
     """True if the constructor of a class accepts ``**kwargs``.
 
-    jsonargparse (LightningCLI) finds these keywords in the source of the methods, which it reads through
-    ``__wrapped__``. Methods that Lightning's ``is_overridden`` checks are excluded: see :data:`ORIGINAL`.
+    For such classes, jsonargparse (LightningCLI) reads the source of methods, which it finds through ``__wrapped__``.
+    LightningModule is excluded because of ``is_overridden``, see :data:`ORIGINAL`.
     """
     code = getattr(stock_of(owner.__init__), "__code__", None)  # type: ignore[misc]
     return code is not None and bool(code.co_flags & inspect.CO_VARKEYWORDS) and owner.__name__ != "LightningModule"
@@ -237,8 +238,10 @@ def _take_signature(replacement: Any, original: Any) -> None:
 
 
 def _take_defaults(replacement: Any, original: Any) -> None:
-    """Show the original's defaults, where that changes no call: a replacement that passes on what it is given, or has
-    the same parameters."""
+    """Copy the original's defaults if that changes no call.
+
+    This holds if the replacement has the same parameters, or passes on ``*args`` and ``**kwargs``.
+    """
     if not isinstance(original, FunctionType):
         return
     ours, theirs = replacement.__code__, original.__code__
@@ -251,8 +254,8 @@ def _parameters(code: CodeType) -> tuple[int, tuple[str, ...]]:
     return code.co_argcount, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def like(raw: Any, function: Any) -> Any:
-    """The function in the same kind of descriptor, or behind such a cache."""
+def wrap_like(raw: Any, function: Any) -> Any:
+    """Wrap a function in the same kind of descriptor or ``lru_cache`` as ``raw``."""
     if isinstance(raw, (staticmethod, classmethod)):
         return type(raw)(function)
     if isinstance(raw, property):

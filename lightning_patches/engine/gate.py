@@ -30,20 +30,22 @@ Verdict = Literal[
     "failed",
 ]
 KNOWN_SINCE = "1.8.0"
-"""The first release that was compared with all others; of earlier ones it is known what keeps them from starting."""
+"""The first release that was checked for all known bugs. Earlier releases were checked only for bugs that keep them
+from starting."""
 ELSEWHERE = ("not-affected", "not-known", "fixed-upstream")
-"""Verdicts on a patch that the release does not need, or that is not for it."""
+"""Verdicts on a patch that the installed release does not need, or for which the patch was not made."""
 REFUSED = ("not-supported", "drifted", "failed")
-"""Verdicts on a patch that cannot be applied where its bug may be. For a wanted patch, errors under ``strict``."""
+"""Verdicts on a patch that may be needed but cannot be applied. Under ``strict``, they are errors for selected
+patches."""
 
 
 class Decision(NamedTuple):
-    """The decision on a patch in a namespace. ``pending`` means that it can be applied.
+    """The decision on a patch in a namespace.
 
     Args:
-        verdict: the verdict.
+        verdict: the verdict. ``pending`` means that the patch can be applied.
         reason: the complete reason.
-        condition: for ``pending``, a further condition besides the import.
+        condition: for ``pending``, a further condition besides the import of Lightning.
     """
 
     verdict: Verdict
@@ -52,11 +54,11 @@ class Decision(NamedTuple):
 
 
 def decide(patch: Patch, namespace: Namespace) -> Decision:
-    """Version first, then code: a patch goes ahead only where both are known to have the bug."""
+    """Decide on a patch. It can be applied only if both the version and the code are known to have the bug."""
     found = {location: namespace.part_of(location) for location in patch.locations}
     parts = {location: part for location, part in found.items() if part is not None}
     if not parts:
-        return Decision("not-affected", f"{namespace.name} is installed without the package that this patch is for")
+        return Decision("not-affected", f"{namespace.name} is installed without the package that this patch changes")
     for part in {id(part): part for part in parts.values()}.values():
         decision = _decide_part(patch, part)
         if decision is not None:
@@ -64,16 +66,18 @@ def decide(patch: Patch, namespace: Namespace) -> Decision:
     decision = decide_source(patch, parts)
     if decision.verdict != "pending":
         return decision
-    lacking = what_lacks(patch)
+    lacking = missing_feature(patch)
     return Decision("not-supported", lacking) if lacking else decision
 
 
-def what_lacks(patch: Patch, imports: bool = False) -> str:
-    """Return the feature that the patch needs and that another package lacks; "" if none, or not known yet.
+def missing_feature(patch: Patch, imports: bool = False) -> str:
+    """Return the reason if another package lacks a feature that the patch needs; "" if not, or if that is not known
+    yet.
 
     Args:
-        patch: the patch. A module that it changes must be imported if ``imports`` is true.
-        imports: import the packages that are not imported yet. Before Lightning does, that would be too early.
+        patch: the patch.
+        imports: import packages that are not imported yet; otherwise, their features are not checked. Set it only after
+            Lightning has been imported.
     """
     for need in patch.needs:
         module_name, _, attribute = need.location.partition(":")
@@ -82,17 +86,17 @@ def what_lacks(patch: Patch, imports: bool = False) -> str:
             continue
         try:
             found = operator.attrgetter(attribute)(importlib.import_module(module_name))
-            there = not need.parameter or need.parameter in inspect.signature(found).parameters
+            exists = not need.parameter or need.parameter in inspect.signature(found).parameters
         except (ImportError, AttributeError, ValueError):
-            there = False
-        if not there:
+            exists = False
+        if not exists:
             version = getattr(sys.modules.get(package), "__version__", "")
-            return f"needs {need}, which {f'{package} {version}'.rstrip()} here does not have"
+            return f"needs {need}, which the installed {f'{package} {version}'.rstrip()} does not have"
     return ""
 
 
 def targets_in(patch: Patch, namespace: Namespace) -> tuple[Target, ...]:
-    """The patch's targets that this namespace has: those of its installed parts, in their own release ranges."""
+    """Return the patch's targets that exist in the installed parts of a namespace, by the targets' release ranges."""
     wanted = []
     for target in patch.targets:
         part = namespace.part_of(target.location)
@@ -127,20 +131,20 @@ def _public(version: str) -> Version:
 def _bounds(text: str) -> tuple[tuple[Callable[[Any, Any], bool], Version], ...]:
     """Return the comparisons of a specifier.
 
-    ``packaging`` takes three times as long. :func:`_public` replaces its rules for candidates and labels.
+    ``packaging`` would take three times as long. :func:`_public` handles release candidates and local labels.
     """
     found = []
     for clause in filter(None, map(str.strip, text.split(","))):
         sign = clause[:2].rstrip("0123456789")
         if sign not in _COMPARISONS:
-            raise ValueError(f"a range of releases is made of >=, <=, == and <, not {text!r}")
+            raise ValueError(f"a range of releases may have only >=, <=, == and <, not {text!r}")
         found.append((_COMPARISONS[sign], _parsed(clause[len(sign) :])))
     return tuple(found)
 
 
 @lru_cache(maxsize=None)
 def affected_releases(patch: Patch) -> frozenset[str]:
-    """The known releases that the patch names as affected."""
+    """Return the known releases in the patch's affected ranges."""
     return frozenset(release for release in fingerprints.known_releases() if in_ranges(release, patch.affected_known))
 
 
@@ -152,14 +156,14 @@ def _decide_part(patch: Patch, part: Part) -> Optional[Decision]:
             return loaded  # neither has the bug
         return Decision(
             "drifted",
-            f"this process runs {part.distribution} {part.loaded}, and {part.version} has been installed since: "
+            f"this process has imported {part.distribution} {part.loaded}, and {part.version} was installed later: "
             "restart it (in a notebook, restart the kernel)",
         )
     if decision is None and not part.has_source:
         return Decision(
             "drifted",
-            f"{part.distribution} {part.version} has no source files (.py) on disk, by which code that has a bug is "
-            "recognized: install it with them, and not in an archive",
+            f"{part.distribution} {part.version} has no source files (.py) on disk, which are needed to recognize the "
+            "bug: install it with source files, and not in an archive",
         )
     return decision
 
@@ -172,26 +176,30 @@ def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[D
     if in_ranges(version, patch.affected):
         return None
     if parsed.public in FORBIDDEN or (parsed.is_prerelease and parsed.base_version == patch.fixed_in):
-        # The number does not tell: upstream's master still calls itself 2.6.2, and a development version on the way
-        # to the fixed release may have the bug or not. The code decides.
+        # The code must decide, not the version: upstream's master still has the version 2.6.2, and a development
+        # version before the fixed release may or may not have the bug.
         return None
     if not patch.affected_known and parsed >= _parsed(KNOWN_SINCE):
         return Decision("not-affected", f"{distribution} {version} does not need it: this patch is for 1.5 to 1.7")
     if patch.fixed_in is not None and parsed >= _parsed(patch.fixed_in):
         return Decision("fixed-upstream", f"{distribution} {version} has the official fix (since {patch.fixed_in})")
     if patch.fixed_in is None and parsed > _parsed(fingerprints.known_releases()[-1]):
-        return Decision("not-affected", f"{distribution} {version} is newer than the releases this patch was proven on")
+        return Decision("not-affected", f"{distribution} {version} is newer than the releases this patch was tested on")
     if is_unknown(version, patch.affected):
-        what = "was not checked for this bug, and may have it; the patch is not for it"
+        what = "was not checked for this bug, and may have it; the patch is not applied to this release"
         return Decision("not-known", f"{distribution} {version} {what}")
     return Decision("not-affected", f"{distribution} {version} does not have this bug")
 
 
 def is_unknown(version: str, ranges: tuple[str, ...]) -> bool:
-    """True if a version, which is not in these ranges, was not checked for their bug.
+    """True if a version was not checked for a bug.
 
-    1.8 and 1.9 were checked where the ranges say so, and do not have a bug that came after 2.0.0. Earlier releases
-    were checked for what keeps them from starting.
+    Releases 1.8 and 1.9 were checked if the ranges have one of them. They do not have a bug that came after 2.0.0.
+    Earlier releases were checked only for bugs that keep them from starting.
+
+    Args:
+        version: a version outside of the ranges.
+        ranges: the affected versions of the bug.
     """
     try:
         public = _public(version)
@@ -204,8 +212,8 @@ def is_unknown(version: str, ranges: tuple[str, ...]) -> bool:
 
 
 def decide_source(patch: Patch, parts: Mapping[str, Part]) -> Decision:
-    """Decide on a patch for an affected release from the current source of its locations on disk."""
-    version = _named(parts.values())
+    """Decide on a patch from the source of its locations on disk. The release must be an affected one."""
+    version = _releases_of(parts.values())
     carried: set[str] = set()
     sources: dict[str, fingerprints.Source] = {}
     location = ""
@@ -225,15 +233,15 @@ def decide_source(patch: Patch, parts: Mapping[str, Part]) -> Decision:
     for location, source in sources.items():
         if not source.releases:
             what = "is not the code of any known release" if source.exists else "is missing"
-            todo = "; build the fork anew, another lightning-patches has built it" if source.diffs else "; left alone"
-            return Decision("drifted", f"{location} in {_named([parts[location]])} {what}{todo}")
+            todo = "; another lightning-patches built this fork: build it again" if source.diffs else "; left unchanged"
+            return Decision("drifted", f"{location} in {_releases_of([parts[location]])} {what}{todo}")
     fixed = [
         location
         for location, source in sources.items()
         if not any(in_ranges(release, patch.affected) for release in source.releases)
     ]
     if fixed:
-        return Decision("fixed-upstream", f"the code of {', '.join(fixed)} in {version} has the fix already")
+        return Decision("fixed-upstream", f"the code of {', '.join(fixed)} in {version} already has the fix")
     return _decide_layers(patch, version, sources) or Decision("pending", "applies when Lightning is imported")
 
 
@@ -242,12 +250,12 @@ def _has_location(patch: Patch, location: str, version: str) -> bool:
     return not targets or any(_has_target(target, version) for target in targets)
 
 
-def _named(parts: Iterable[Part]) -> str:
+def _releases_of(parts: Iterable[Part]) -> str:
     return ", ".join(sorted({f"{part.distribution} {part.version}" for part in parts}))
 
 
 def _decide_layers(patch: Patch, version: str, sources: Mapping[str, fingerprints.Source]) -> Optional[Decision]:
-    """Refuse a patch that could undo what a fork carries: its replacement may leave out the code that it replaces."""
+    """Refuse a patch whose replacement could undo the diff of another patch in a fork."""
     for target in patch.targets:
         carried = sources[target.location].changed_by if target.location in sources else frozenset()
         others = sorted(carried.difference(patch.below, patch.whole.around)) if carried else []
@@ -255,8 +263,8 @@ def _decide_layers(patch: Patch, version: str, sources: Mapping[str, fingerprint
             names = ", ".join(others)
             return Decision(
                 "drifted",
-                f"{version} carries {names} in {target.location}, which this patch changes, too; build a fork with "
-                f"both, by `lightning-patches fork` with `--only default,{patch.name}`",
+                f"{version} carries {names} in {target.location}, which this patch also changes; build a fork with "
+                f"both: `lightning-patches fork RELEASE --only default,{patch.name}`",
             )
     return None
 

@@ -1,10 +1,10 @@
-"""Our diffs as changes of files: parsed, placed, and taken out of a forked file.
+"""Parse our diffs, find their places in a file, and remove them from a forked file.
 
-Paths and lines of a diff are those of the ``lightning`` package (``pytorch/tuner/lr_finder.py``,
+A diff has the paths and module names of the ``lightning`` package (``pytorch/tuner/lr_finder.py``,
 ``lightning.pytorch``). They are translated for ``pytorch_lightning`` and ``lightning_fabric``. The text after the
-``@@`` of a hunk is the qualified name of the function or class that the hunk belongs to. The hunk's context must be
-found there exactly once, to the letter. Line numbers are for other tools (``patch --fuzz=0`` makes the same files) and
-for the reader.
+``@@`` of a hunk is the qualified name of the function or class that the hunk belongs to. The hunk's context must occur
+there exactly once. Line numbers are not used here; they are for readers and for ``patch --fuzz=0``, which gives the
+same files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lightning_patches.engine import distributions
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 DIFFS = _PACKAGE.parent / "upstream" / "diffs"
-"""Our diffs: ``upstream/diffs`` in a checkout; a wheel has them in the package."""
+"""Directory of our diffs: ``upstream/diffs`` in a checkout, ``diffs`` in the installed package."""
 if not ((_PACKAGE.parent / "setup.cfg").is_file() and DIFFS.is_dir()):
     DIFFS = _PACKAGE / "diffs"
 
@@ -32,12 +32,12 @@ class DiffError(Exception):
 
 @dataclass(frozen=True)
 class Hunk:
-    """One place of a file.
+    """One change of a diff.
 
     Args:
-        section: qualified name of the function or class that holds the place, "" for the whole file.
+        section: qualified name of the function or class with the change; "" for the whole file.
         lines: ``(kind, text)`` with kind " ", "-" or "+".
-        numbers: first line, before and after, in the newest affected release.
+        numbers: number of the first line before and after the change, in the newest affected release.
     """
 
     section: str
@@ -58,18 +58,18 @@ class Hunk:
 
 
 Changes = Tuple[Tuple[str, Tuple[Hunk, ...]], ...]
-"""Path in the source tree (``pytorch/loops/fetchers.py``) and the hunks there, for each changed file."""
+"""For each changed file: its path in the source tree (``pytorch/loops/fetchers.py``) and its hunks."""
 
 
 def parse_changes(name: str, body: str) -> Changes:
-    """Parse a diff below its header.
+    """Parse the changes of a diff.
 
     Args:
-        name: of the diff's file, for messages.
-        body: its text.
+        name: file name of the diff, for messages.
+        body: its text below the header.
 
     Raises:
-        DiffError: it is not a unified diff, or its counts are wrong.
+        DiffError: the text is not a unified diff, or a hunk has another number of lines than its header states.
     """
     lines = body.splitlines()
     changes: list[tuple[str, list[Hunk]]] = []
@@ -86,7 +86,7 @@ def parse_changes(name: str, body: str) -> Changes:
             continue
         match = re.match(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@ ?(.*)$", line)
         if match is None or not changes:
-            raise DiffError(f"{name}: {line!r} is neither a file nor a hunk")
+            raise DiffError(f"{name}: {line!r} is neither the header of a file nor of a hunk")
         position += 1
         content: list[tuple[str, str]] = []
         counts = {" ": 0, "-": 0, "+": 0}
@@ -94,20 +94,20 @@ def parse_changes(name: str, body: str) -> Changes:
         while position < len(lines) and (counts[" "] + counts["-"], counts[" "] + counts["+"]) != wanted:
             kind, text = (lines[position] or " ")[0], lines[position][1:]
             if kind not in counts:
-                raise DiffError(f"{name}: {match.group(0)!r} announces more lines than there are")
+                raise DiffError(f"{name}: {match.group(0)!r} has fewer lines than its header states")
             counts[kind] += 1
             content.append((kind, text))
             position += 1
         if (counts[" "] + counts["-"], counts[" "] + counts["+"]) != wanted or not counts["-"] + counts["+"]:
-            raise DiffError(f"{name}: the lines under {match.group(0)!r} are not those that it announces")
+            raise DiffError(f"{name}: {match.group(0)!r} has another number of lines than its header states")
         numbers = int(match.group(1)), int(match.group(3))
         changes[-1][1].append(Hunk(match.group(5), tuple(content), numbers))
     if not changes or not all(hunks for _, hunks in changes):
-        raise DiffError(f"{name}: changes nothing")
+        raise DiffError(f"{name}: the diff changes nothing")
     return tuple((path, tuple(hunks)) for path, hunks in changes)
 
 
-# -------------------------------------------------------------------- the two layouts
+# -------------------------------------------------------------------- namespaces
 
 
 def path_in(namespace: str, path: str) -> str:
@@ -117,35 +117,35 @@ def path_in(namespace: str, path: str) -> str:
 
 
 def line_in(namespace: str, line: str) -> str:
-    """A line of a diff with the module names of ``namespace``."""
+    """Return a line of a diff with the module names of ``namespace``."""
     if namespace != "lightning":
         for part, package in distributions.PARTS[namespace].items():
             line = line.replace(f"lightning.{part}", package)
     return line
 
 
-# -------------------------------------------------------------------- placing
+# -------------------------------------------------------------------- places of hunks
 
 
 @dataclass(frozen=True)
 class Place:
-    """Lines of a file and those that replace them; ``start`` counts from 0."""
+    """Lines of a file and the lines that replace them. ``start`` is the index of the first line."""
 
     start: int
     old: list[str]
     new: list[str]
 
 
-def places(name: str, namespace: str, text: str, where: str, hunks: tuple[Hunk, ...], reverse: bool) -> list[Place]:
+def locate(name: str, namespace: str, text: str, where: str, hunks: tuple[Hunk, ...], reverse: bool) -> list[Place]:
     """Find the places of a file's hunks.
 
     Args:
-        name: of the diff's file, for messages.
+        name: file name of the diff, for messages.
         namespace: ``"lightning"`` or ``"pytorch_lightning"``.
-        text: of the changed file.
+        text: text of the file.
         where: the file's path, for messages.
         hunks: the diff's changes of that file.
-        reverse: find where they were applied.
+        reverse: find the places where the hunks were applied.
 
     Raises:
         DiffError: a hunk's context is not found exactly once.
@@ -171,8 +171,8 @@ def places(name: str, namespace: str, text: str, where: str, hunks: tuple[Hunk, 
     return found
 
 
-def replaced(text: str, found: Iterable[Place]) -> str:
-    """The text with the new lines in these places."""
+def apply_places(text: str, found: Iterable[Place]) -> str:
+    """Return the text with the new lines in these places."""
     lines = text.split("\n")
     for place in reversed(list(found)):
         lines[place.start : place.start + len(place.old)] = place.new
@@ -180,17 +180,17 @@ def replaced(text: str, found: Iterable[Place]) -> str:
 
 
 def extent(text: str, section: str) -> tuple[int, int]:
-    """First line and end, counted from 0, of a function or class; of the whole text for ""."""
+    """Return the indexes of the first line and of the end of a function or class; "" means the whole text."""
     if not section:
         return 0, text.count("\n") + 1
     key = hashlib.sha256(text.encode()).digest()
-    if key not in _extents:  # many files are the same in several releases
+    if key not in _extents:  # cached, since many files are the same in several releases
         _extents[key] = dict(_definitions(ast.parse(text).body))
     return _extents[key].get(section, (0, 0))
 
 
 def lines_of(section: str, text: str) -> list[str]:
-    """Return the lines of a function or class, decorators included; none if it is not there."""
+    """Return the lines of a function or class with its decorators; an empty list if it does not exist."""
     first, end = extent(text, section)
     return text.split("\n")[first:end]
 
@@ -199,7 +199,7 @@ _extents: dict[bytes, dict[str, tuple[int, int]]] = {}
 
 
 def _definitions(statements: Iterable[ast.AST], inside: str = "") -> Iterator[tuple[str, tuple[int, int]]]:
-    """Each function and class by its qualified name, with its extent."""
+    """Yield the qualified name and the extent of each function and class."""
     for node in statements:
         below = inside
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -210,23 +210,23 @@ def _definitions(statements: Iterable[ast.AST], inside: str = "") -> Iterator[tu
             yield from _definitions(getattr(node, block, ()), below)
 
 
-# -------------------------------------------------------------------- taking diffs out
+# -------------------------------------------------------------------- removal of diffs
 
 
-def taken_out(names: Iterable[str], namespace: str, path: str, text: str) -> list[tuple[str, str]]:
-    """Take diffs out of a forked file, the last one that was applied first.
+def remove_diffs(names: Iterable[str], namespace: str, path: str, text: str) -> list[tuple[str, str]]:
+    """Remove diffs from a forked file one by one, beginning with the last one that was applied.
 
     Args:
         names: the patches whose diffs are in the file.
         namespace: ``"lightning"`` or ``"pytorch_lightning"``.
-        path: of the file in the source tree, ``"pytorch/loops/fetchers.py"``.
-        text: of the file.
+        path: path of the file in the source tree, ``"pytorch/loops/fetchers.py"``.
+        text: text of the file.
 
     Returns:
-        Each patch, and the file's text without it and those before it in the list.
+        For each step, the removed patch and the text after the removal.
 
     Raises:
-        DiffError: a diff is not in the file as it is here, as in a fork that another version of this package built.
+        DiffError: the file does not have a diff of this version, since another version of this package built the fork.
     """
     left = {name: [hunks for file in _files(name) for hunks in _hunks(file, path)] for name in sorted(names)}
     steps: list[tuple[str, str]] = []
@@ -246,7 +246,7 @@ def taken_out(names: Iterable[str], namespace: str, path: str, text: str) -> lis
 def _without(name: str, namespace: str, path: str, text: str, several: list[tuple[Hunk, ...]]) -> Optional[str]:
     for hunks in several:
         try:
-            return replaced(text, places(name, namespace, text, path, hunks, reverse=True))
+            return apply_places(text, locate(name, namespace, text, path, hunks, reverse=True))
         except DiffError:
             continue
     return None
@@ -254,12 +254,12 @@ def _without(name: str, namespace: str, path: str, text: str, several: list[tupl
 
 @lru_cache(maxsize=None)
 def _files(name: str) -> tuple[Path, ...]:
-    """A patch's diffs; several where ranges of releases need different ones."""
+    """Return the files of a patch's diffs. A patch has several if ranges of releases need different diffs."""
     return tuple(path for path in sorted(DIFFS.glob("*.patch")) if path.name.partition(".")[0] == name)
 
 
 @lru_cache(maxsize=None)
 def _hunks(file: Path, path: str) -> tuple[tuple[Hunk, ...], ...]:
-    """A diff's hunks in one file of the source tree, if it changes that file."""
+    """Return a diff's hunks in one file of the source tree; an empty tuple if the diff does not change that file."""
     body = file.read_text(encoding="utf-8").partition("\n---\n")[2]
     return tuple(hunks for changed, hunks in parse_changes(file.name, body) if changed == path)

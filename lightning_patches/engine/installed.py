@@ -1,4 +1,4 @@
-"""The Lightning distributions of this environment, and whether one of them must not be imported."""
+"""The Lightning distributions of this environment, and releases among them that must not be imported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lightning_patches.known.unpatched import ADVICE, ADVISORY, UNPATCHED
 
 @dataclass(frozen=True)
 class BrokenImport:
-    """Why the import of an installed Lightning fails, and what to do."""
+    """The reason why the import of an installed Lightning fails, and advice."""
 
     why: str
     do: str
@@ -30,7 +30,7 @@ class Installed:
         packages: its packages and their directories.
         forbidden: True for a release that was compromised on PyPI.
         note: a warning for the user, or "".
-        broken: why its import fails here, or None if no reason is known.
+        broken: the reason why its import fails here; ``None`` if no reason is known.
     """
 
     distribution: str
@@ -43,7 +43,10 @@ class Installed:
 
 
 def find_installed() -> list[Installed]:
-    """The Lightning distributions of this environment, found on disk. Forbidden ones are found by metadata alone."""
+    """Return the Lightning distributions of this environment, from the files on disk.
+
+    A forbidden release is also found if only its metadata is installed.
+    """
     found: dict[str, Installed] = {}
     for name in distributions.PARTS:
         namespace = distributions.find(name)
@@ -55,20 +58,20 @@ def find_installed() -> list[Installed]:
         if version in distributions.FORBIDDEN and distribution not in found:
             found[distribution] = Installed(distribution, version, namespace_name)
         if distribution in found:
-            _judge(found[distribution], version)
-            found[distribution].broken = _broken(found[distribution])
+            _check_forbidden(found[distribution], version)
+            found[distribution].broken = _find_broken_import(found[distribution])
     return list(found.values())
 
 
 _NAMES = {"lightning": "lightning", "pytorch-lightning": "pytorch_lightning", "lightning-fabric": "pytorch_lightning"}
 
 
-def _judge(installed: Installed, metadata_version: str) -> None:
+def _check_forbidden(installed: Installed, metadata_version: str) -> None:
     hit = sorted({installed.version, metadata_version} & distributions.FORBIDDEN)
     if not hit:
         return
     if _from_source(installed.distribution):
-        # Upstream's master still carries the number 2.6.2.
+        # Upstream's master still has the version 2.6.2.
         installed.note = f"built from source; the release {hit[0]} on PyPI was compromised ({ADVISORY})"
         return
     installed.forbidden = True
@@ -78,8 +81,8 @@ def _judge(installed: Installed, metadata_version: str) -> None:
     )
 
 
-def _broken(installed: Installed) -> Optional[BrokenImport]:
-    """Why the import fails: a bug that shows only beside certain packages, which are installed."""
+def _find_broken_import(installed: Installed) -> Optional[BrokenImport]:
+    """Find a bug that makes the import fail with the installed versions of other packages."""
     from packaging.requirements import Requirement
     from packaging.version import InvalidVersion
 
@@ -95,14 +98,14 @@ def _broken(installed: Installed) -> Optional[BrokenImport]:
         except InvalidVersion:
             continue
         if applies:
-            beside = ", ".join(f"{name} {version}" for name, version in versions.items())
+            others = ", ".join(f"{name} {version}" for name, version in versions.items())
             error = bug.impact.error
-            return BrokenImport(f"`import {installed.namespace}` fails beside {beside}: {error}", bug.advice)
+            return BrokenImport(f"`import {installed.namespace}` fails with {others}: {error}", bug.advice)
     return None
 
 
 def _from_source(distribution: str) -> bool:
-    """pip leaves ``direct_url.json`` beside what it built from a repository or a directory, not from PyPI."""
+    """True if pip built the distribution from a repository or directory, for which it writes ``direct_url.json``."""
     try:
         origin = importlib.metadata.distribution(distribution).read_text("direct_url.json") or ""
     except (importlib.metadata.PackageNotFoundError, OSError, UnicodeDecodeError):

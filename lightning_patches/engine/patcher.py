@@ -1,14 +1,14 @@
 """Apply, verify and undo patches.
 
 Each namespace has one :class:`~lightning_patches.engine.plan.Plan`. It is created before the first module of the
-namespace is loaded, or at once if one is loaded. A plan is built completely before it is set, so an interruption leaves
-either all of it or nothing.
+namespace is loaded, or immediately if one is already loaded. A plan is stored after it is complete, so an interruption
+never leaves an incomplete plan.
 
 wrapt's post-import hooks replace the targets (:mod:`~lightning_patches.engine.swaps`). wrapt drops a hook after the
 call, so our loader registers it again after each execution of a module: also for ``importlib.reload``, for an import
 after the module was removed from ``sys.modules``, and for the second attempt of a failed import.
 
-While the lock is held, nothing is imported, and no other thread is waited for.
+Code that holds the lock of :class:`Patcher` must not import modules or wait for other threads.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Patcher:
         self.swaps = Swaps(self.catalogue)
         self._announcements = Announcements(self.catalogue)
         self._plans = Plans(self.catalogue, self._announcements.plan)
-        self._to_take_back: dict[int, Any] = {}
-        """Functions of a :meth:`deactivate` that is not finished, by their ``id``."""
+        self._removed_functions: dict[int, Any] = {}
+        """Replacements that :meth:`deactivate` removes, by ``id``; kept for the next call if it is interrupted."""
         self._renew_lock()
         system.after_fork(self._renew_lock)  # in the child, the thread that holds the lock does not exist
 
@@ -62,28 +62,27 @@ class Patcher:
     def active(self) -> bool:
         return self.selection is not None
 
-    def activate(self, selection: Selection, on_behalf_of: Optional[Callable[[], Any]] = None) -> None:
-        """Apply ``selection`` to modules that are imported later, and to those that are already imported.
+    def activate(self, selection: Selection, caller: Optional[Callable[[], Any]] = None) -> None:
+        """Apply ``selection`` to modules that are already imported, and to modules that are imported later.
 
         Args:
             selection: the selected patches.
-            on_behalf_of: for the loader of a module: act only if this is still the argument of the last
-                :func:`lightning_patches.engine.hooks.install`. A thread that imports Lightning must not activate
-                patches that another thread has deactivated since.
+            caller: set if the loader of a module calls this: the argument of :func:`hooks.install`. If it was replaced
+                or removed, nothing is activated, since another thread has deactivated the patches in the meantime.
 
         Raises:
             PatchError: under ``strict``, if a selected patch cannot be applied to an imported module.
         """
         with self._lock:
-            if on_behalf_of is not None and hooks.installed() is not on_behalf_of:
+            if caller is not None and hooks.installed() is not caller:
                 return
             self._plans.select(selection)
             notices.use_options_of(self._plans.get_selection)
-            hooks.install(lambda: self, self.concerns)
+            hooks.install(lambda: self, self.needs_work)
             self.swaps.keep(selection.names)
-        if on_behalf_of is None:
-            # Not during an import of Lightning: the other thread may need a lock that this one holds. It is not needed
-            # either, since all modules imported after the finder was installed used our loader.
+        if caller is None:
+            # A loader must not wait: the other thread may need a lock that this one holds. It also need not wait,
+            # since our finder was installed before, and all modules since then were imported with our loader.
             hooks.wait_for_imports()
         refused: Optional[PatchError] = None
         for name in distributions.PARTS:
@@ -98,12 +97,12 @@ class Patcher:
             if plan is not None and refused is None:
                 refused = plan.refusal()
         with self._lock:
-            self.swaps.follow()
+            self.swaps.update_copies()
         if refused is not None:
             raise refused
 
     def deactivate(self) -> list[str]:
-        """Restore every original. After an interruption, another call does the rest.
+        """Restore all originals. After an interruption, call it again.
 
         Returns:
             The attributes that could not be restored, since other code has replaced or wrapped our function, and places
@@ -111,23 +110,23 @@ class Patcher:
         """
         with self._lock:
             hooks.remove()
-            made = (function for slot in self.swaps for function in slot.made)
-            self._to_take_back.update({id(function): function for function in made})
+            made = (function for patched in self.swaps for function in patched.created)
+            self._removed_functions.update({id(function): function for function in made})
             left = self.swaps.keep(frozenset())
             self._plans.select(None)
             self._announcements.clear()
-        held = [place for places in references.find(self._to_take_back).values() for place in places]
-        self._to_take_back = {}
+        held = [place for places in references.find(self._removed_functions).values() for place in places]
+        self._removed_functions = {}
         return [*left, *(place for place in held if place not in left)]
 
     def decision(self, patch: Patch, namespace: distributions.Namespace) -> Decision:
-        """Return the decision on a patch; ``pending`` means that it can be applied."""
+        """Return the decision on a patch."""
         plan = self._plans.made(namespace.name)
         made = plan.decisions.get(patch.name) if plan is not None else None
         return made if made is not None else gate.decide(patch, namespace)
 
-    def concerns(self, name: str, spec: Optional[ModuleSpec] = None) -> bool:
-        """True if a module of Lightning needs work; see :class:`hooks.Concerns`."""
+    def needs_work(self, name: str, spec: Optional[ModuleSpec] = None) -> bool:
+        """True if a module of Lightning needs work; see :class:`hooks.NeedsWork`."""
         selection = self.selection
         if selection is None or not selection.names:
             return False
@@ -142,10 +141,10 @@ class Patcher:
         return name in plan.targets or (selection.strict and name in distributions.ROOT_PACKAGES)
 
     def before(self, module: ModuleType) -> None:
-        """A module of Lightning is about to be executed.
+        """Patch early targets before a module of Lightning is executed.
 
         Raises:
-            PatchError: under ``strict``, if a wanted patch cannot be applied.
+            PatchError: under ``strict``, if a selected patch cannot be applied.
         """
         name = module.__name__
         try:
@@ -160,10 +159,10 @@ class Patcher:
             self._announcements.internal_error(name, error, self.selection)
 
     def after(self, module: ModuleType) -> None:
-        """A module of Lightning has been executed.
+        """Patch a module of Lightning after it was executed.
 
         Raises:
-            PatchError: under ``strict``, if a wanted patch is not applied.
+            PatchError: under ``strict``, if a selected patch is not applied.
         """
         name = module.__name__
         try:
@@ -174,10 +173,10 @@ class Patcher:
             self._announcements.internal_error(name, error, self.selection)
 
     def _patch_executed(self, plan: Plan, name: str, stage: Stage) -> None:
-        """Make wrapt call :meth:`_patch` at once. The caller must not hold our lock.
+        """Make wrapt call :meth:`_patch` immediately. The caller must not hold our lock.
 
-        wrapt below 1.15 holds its own lock during the call, and its finder waits for this lock while it holds Python's.
-        So :meth:`_patch` must not import modules that are not loaded yet.
+        :meth:`_patch` must not import modules: wrapt below 1.15 holds a lock during the call, and wrapt's finder waits
+        for that lock while it holds Python's import lock.
         """
         plan.load(name)
         self._announcements.refusals(plan, plan.check_needs(name))

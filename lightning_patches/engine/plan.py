@@ -16,7 +16,7 @@ from lightning_patches.errors import PatchError
 from lightning_patches.patch import Patch, Target
 
 Stage = Literal["before", "after", "late"]
-"""Before the execution of a module, right after it, or later."""
+"""The time of patching: before the execution of a module, right after it, or later."""
 
 
 class Plan:
@@ -34,7 +34,7 @@ class Plan:
         self.namespace = namespace
         self.selection = selection
         self.decisions: dict[str, Decision] = {}
-        """By the name of each selected patch. ``pending`` means that it can be applied; a failure replaces it."""
+        """Name of each selected patch -> decision. If the patch can't be applied later, the decision is replaced."""
         self.targets: dict[str, list[tuple[Patch, Target]]] = {}
         """The targets of pending patches by module name, in the order in which patches are layered."""
         for patch in catalogue:
@@ -53,7 +53,7 @@ class Plan:
                 self.targets.setdefault(module, []).append((patch, target))
 
     def load(self, module: str) -> None:
-        """Import the code of the patches of a module. Call it before you take the lock."""
+        """Import the code of the patches of a module. The caller must not hold the lock of the patcher."""
         targets = self.targets[module]
         for place, (patch, target) in enumerate(targets):
             with contextlib.suppress(Exception):  # raised again and reported when the patch is applied
@@ -79,7 +79,7 @@ class Plan:
         """
         refused = {}
         for patch in {patch.name: patch for patch, _ in self.targets[module] if patch.needs}.values():
-            lacking = gate.what_lacks(patch, imports=True)
+            lacking = gate.missing_feature(patch, imports=True)
             if lacking and self.decisions[patch.name].verdict == "pending":
                 self.decisions[patch.name] = Decision("not-supported", lacking)
                 refused[patch.name] = lacking
@@ -97,7 +97,7 @@ class Plan:
         return {name: made.reason for name, made in self.decisions.items() if made.verdict in gate.REFUSED}
 
     def refusal(self) -> Optional[PatchError]:
-        """Return the error of ``strict``, also for earlier refusals, so that a second import fails, too."""
+        """Return the error for ``strict``, also for earlier refusals, so that a second import also fails."""
         for name, reason in self.refusals().items() if self.selection.strict else ():
             return PatchError(
                 f"{name} is not applied: {reason}. (Without 'strict' the program continues without this patch.)"

@@ -1,4 +1,4 @@
-"""Other references to a patched function: in modules that imported it, classes, and containers."""
+"""Find and update other references to a replaced function: in modules that imported it, classes, and containers."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from lightning_patches.engine.functions import DESCRIPTORS, MISSING, function_of
 from lightning_patches.engine.hooks import ROOT_PACKAGES
 
 if TYPE_CHECKING:
-    from lightning_patches.engine.attributes import Slot
+    from lightning_patches.engine.attributes import PatchedAttribute
 
 
-def follow(slots: Iterable[Slot], modules: Callable[[], Iterable[ModuleType]]) -> None:
-    """Replace the earlier contents of module-level slots in modules that imported them (``from x import f``).
+def update_copies(patched_attributes: Iterable[PatchedAttribute], modules: Callable[[], Iterable[ModuleType]]) -> None:
+    """Update the copies of replaced module-level functions in modules that imported them (``from x import f``).
 
-    After an interruption, another call does what is left.
+    After an interruption, call it again.
 
     Args:
-        slots: the slots.
-        modules: returns the modules to look into; called only if a slot has changed.
+        patched_attributes: the attributes. Their ``outdated`` values are replaced.
+        modules: returns the modules to search; called only if an attribute was replaced.
     """
-    changed = [slot for slot in slots if slot.outdated]
+    changed = [patched for patched in patched_attributes if patched.outdated]
     moved = {}
-    for slot in changed:
-        new = slot.current
-        for old in slot.outdated if isinstance(slot.owner, ModuleType) and new is not MISSING else ():
+    for patched in changed:
+        new = patched.last_set
+        for old in patched.outdated if isinstance(patched.owner, ModuleType) and new is not MISSING else ():
             moved[id(old)] = (old, new)
     for module in modules() if moved else ():
         contents = _contents(module)
@@ -34,29 +34,29 @@ def follow(slots: Iterable[Slot], modules: Callable[[], Iterable[ModuleType]]) -
             old, new = moved.get(id(value), (MISSING, MISSING))
             if value is old:
                 contents[name] = new
-    for slot in changed:
-        slot.outdated.clear()
+    for patched in changed:
+        patched.outdated.clear()
 
 
-def modules_behind(module: ModuleType) -> list[ModuleType]:
-    """Return the modules that may have copies from a module that is being imported.
+def modules_imported_by(module: ModuleType) -> list[ModuleType]:
+    """Return the modules of Lightning that a module has imported, which may have copies of its functions.
 
-    These are modules of Lightning that it imports in turn, so they come after it in ``sys.modules``.
+    They are after the module in ``sys.modules``. The result may contain further modules.
     """
-    behind = []
+    found = []
     for name in reversed(list(sys.modules)):
         other: Any = sys.modules.get(name)
         if name.partition(".")[0] in ROOT_PACKAGES and issubclass(type(other), ModuleType):
-            behind.append(other)
+            found.append(other)
         if other is module:
             break
-    return behind
+    return found
 
 
 def all_modules() -> list[ModuleType]:
     """Return the imported modules, each once.
 
-    Don't read attributes of these modules: on a lazy module, even ``__class__`` triggers the import.
+    Don't read attributes of these modules: for a lazy module, even reading ``__class__`` triggers the import.
     """
     every: dict[int, Any] = {id(module): module for module in list(sys.modules.values())}
     return [module for module in every.values() if issubclass(type(module), ModuleType)]
@@ -67,11 +67,11 @@ def _contents(module: ModuleType) -> dict[str, Any]:
 
 
 _contents_of_class = type.__dict__["__dict__"].__get__
-"""``vars()``, which a metaclass cannot answer in its own way."""
+"""Like ``vars()`` for classes, but a metaclass can't override it."""
 
 
 def find(wanted: dict[int, Any]) -> dict[int, list[str]]:
-    """Find references to functions that :func:`follow` does not update: in classes, and in containers of modules.
+    """Find references to functions that :func:`update_copies` does not update: in classes, and in lists and dicts.
 
     Args:
         wanted: functions by ``id``.
@@ -81,9 +81,9 @@ def find(wanted: dict[int, Any]) -> dict[int, list[str]]:
     """
     found: dict[int, list[str]] = {}
 
-    # type() and not isinstance(): reading __class__ of a proxy may import its target, warn
+    # Use type() and not isinstance(), which reads __class__: a proxy may then import its target, warn
     # (torch.distributed.reduce_op) or raise.
-    def look(value: Any, place: str, key: Any = MISSING) -> None:
+    def check(value: Any, place: str, key: Any = MISSING) -> None:
         function = function_of(value) if issubclass(type(value), DESCRIPTORS) else value
         if wanted.get(id(function)) is function and function is not None:
             found.setdefault(id(function), []).append(place if key is MISSING else f"{place}[{key!r}]")
@@ -95,15 +95,15 @@ def find(wanted: dict[int, Any]) -> dict[int, list[str]]:
             home = next((key for key, other in list(sys.modules.items()) if other is module), "?")
         for name, value in list(contents.items()):
             place = f"{home}.{name}"
-            look(value, place)
+            check(value, place)
             if issubclass(type(value), type):
-                attributes = _contents_of_class(value) or {}  # a C type that has not been used yet
+                attributes = _contents_of_class(value) or {}  # None for a C type that was not used yet
                 for key, item in list(attributes.items()) if attributes.get("__module__") == home else ():
-                    look(item, f"{place}.{key}")
+                    check(item, f"{place}.{key}")
             elif type(value) is dict and not name.startswith("__"):
                 for key, item in list(value.items()):
-                    look(item, place, key)
+                    check(item, place, key)
             elif type(value) in (list, tuple):
                 for index, item in enumerate(list(value)):
-                    look(item, place, index)
+                    check(item, place, index)
     return found

@@ -1,25 +1,25 @@
 """The grammar of ``LIGHTNING_PATCHES``.
 
-A comma-separated list, read from left to right; later items win:
+A comma-separated list. Items are applied from left to right, so later items take precedence:
 
 =====================================  ==============================================================
 ``1`` ``on`` ``true`` ``yes``          the default set, as ``default``
 ``0`` ``off`` ``false`` ``no``         nothing, as ``none``
 ``all``                                the default set and the opt-in patches
-``same-results``                       the default patches that change no results of a program that ends well without
+``same-results``                       the default patches that change no results of a program that works on stock
 a name, an issue or PR number or URL   that patch (``logged-metrics-device``, ``19813``, ``#19813``, ``PR21068``)
 a group                                the default patches of ``correctness``, ``crash``, ``hang``,
                                        ``compat`` or ``performance``
-``exact-resume``                       the patches with which a resumed run equals the uninterrupted one, the
-                                       opt-in ones too (:data:`EXACT_RESUME`)
-``security``                           all patches of that group, the opt-in ones too
+``exact-resume``                       the patches with which a resumed run equals the uninterrupted one,
+                                       including opt-in patches (:data:`EXACT_RESUME`)
+``security``                           all patches of that group, including opt-in patches
 ``-ITEM``, ``no-ITEM``                 without that patch or group
-``strict``                             a wanted patch that is not applied is an error
-``quiet``                              no line on the terminal but errors
+``strict``                             a selected patch that is not applied is an error
+``quiet``                              print only errors
 =====================================  ==============================================================
 
-A list that begins with an exclusion, or holds only ``strict`` and ``quiet``, starts from the default set; one that
-begins with a name, a number or a group from the patches without which Lightning cannot be imported.
+A list that begins with an exclusion, or has only ``strict`` and ``quiet``, starts from the default set. A list that
+begins with a name, a number or a group starts from the default patches without which Lightning cannot be imported.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ class Selection(NamedTuple):
 
     Args:
         names: names of the selected patches.
-        strict: raise an error if a selected patch is not applied.
-        quiet: print only errors.
-        spec: the parsed text, ``None`` if nothing was set.
+        strict: True to raise an error if a selected patch is not applied.
+        quiet: True to print only errors.
+        spec: the parsed text; ``None`` if nothing was set.
     """
 
     names: frozenset[str]
@@ -82,19 +82,19 @@ class Selection(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """``spec``, cut for a message."""
+        """``spec``, shortened for a message."""
         return cut(self.spec or "")
 
 
 def parse(spec: Optional[str], patches: Iterable[Patch]) -> Selection:
-    """Read a toggle.
+    """Parse a toggle.
 
     Args:
-        spec: the text, ``None`` or blank for "not set", which selects the default set.
+        spec: the text. ``None`` and a blank text select the default set.
         patches: the catalogue to select from.
 
     Raises:
-        ToggleError: an item is unknown; the message names the closest known ones.
+        ToggleError: an item is unknown. The message suggests similar known items.
     """
     catalogue = tuple(patches)
     default = frozenset(patch.name for patch in catalogue if patch.default)
@@ -126,7 +126,7 @@ def parse(spec: Optional[str], patches: Iterable[Patch]) -> Selection:
 
 
 def _exclusion(item: str, catalogue: tuple[Patch, ...]) -> Optional[frozenset[str]]:
-    if any(item == patch.name for patch in catalogue):  # a patch may itself be called "no-..."
+    if any(item == patch.name for patch in catalogue):  # the name of a patch may start with "no-"
         return None
     for prefix in ("-", "no-"):
         if item.startswith(prefix):
@@ -168,5 +168,5 @@ def _unknown(key: str, catalogue: tuple[Patch, ...], item: str) -> str:
     hint = f"Did you mean {' or '.join(repr(word) for word in close)}? " if close else ""
     return (
         f"{VARIABLE}: there is no patch, group or issue called {item!r}. {hint}"
-        "`lightning-patches list` shows what there is."
+        "`lightning-patches list` shows all patches."
     )

@@ -1,4 +1,4 @@
-"""Verdicts as data. How they are shown is the command line's business."""
+"""Verdicts on patches, as data for the command line and for ``report()``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Entry:
         verdict: the verdict, from the live objects or for a future import.
         reason: the reason.
         drop_at: first official release with the fix, ``None`` if there is none.
-        counted: True if it counts as a fix, see :attr:`lightning_patches.patch.Patch.is_counted`.
+        counted: True if the patch counts as a fix, see :attr:`lightning_patches.patch.Patch.is_counted`.
         modules: the modules that the patch changes, without the namespace: ``"pytorch.loops.fit_loop"``.
         condition: a further condition of a pending patch besides the import.
     """
@@ -46,7 +46,7 @@ class Entry:
 
     @property
     def in_short(self) -> str:
-        """The reason, without the remark that the import applies the patch."""
+        """The reason in short: for a pending patch, only the condition."""
         return self.condition if self.verdict == "pending" else self.reason
 
     def as_dict(self) -> dict[str, Any]:
@@ -54,7 +54,8 @@ class Entry:
 
 
 class Report(List[Entry]):
-    """Verdicts, a list that a notebook or a REPL shows as a table: first what is done, then what is not, and why."""
+    """A list of verdicts that a notebook or REPL shows as a table: first applied patches, then others with the
+    reason."""
 
     def __repr__(self) -> str:
         columns = min(shutil.get_terminal_size().columns, 100)
@@ -69,16 +70,16 @@ class Report(List[Entry]):
         return "\n".join(lines) or "[]"
 
     def _repr_html_(self) -> str:
-        """For a notebook: a picture of where in Lightning the patches act, and what becomes of each."""
+        """Show, for a notebook, the patches of each changed package of Lightning, colored by verdict."""
         lines = [
             "<style>.lightning-patch {display: inline-block; padding: 0 .4em; border-radius: .3em; color: #fff}</style>"
         ]
         for label, found in by_release(self).items():
             packages: dict[str, list[Entry]] = {}
-            for entry in (entry for verdict in _COLOURS for entry in found if entry.verdict == verdict):
+            for entry in (entry for verdict in _COLORS for entry in found if entry.verdict == verdict):
                 for package in dict.fromkeys(module.rpartition(".")[0] or module for module in entry.modules):
                     packages.setdefault(package, []).append(entry)
-            legend = [_badge(each, each) for each in _COLOURS if any(entry.verdict == each for entry in found)]
+            legend = [_badge(each, each) for each in _COLORS if any(entry.verdict == each for entry in found)]
             lines += [f"<b>{label}: {fixes_in_words(found)}</b>", *legend, "<table>"]
             for package in sorted(packages):
                 badges = " ".join(_badge(one.patch, one.verdict, one.reason) for one in packages[package])
@@ -87,7 +88,7 @@ class Report(List[Entry]):
         return "\n".join(lines)
 
 
-_COLOURS = {
+_COLORS = {
     "applied": "#1a7f37",
     "pending": "#57606a",
     "disabled": "#9a6700",
@@ -95,14 +96,14 @@ _COLOURS = {
     "drifted": "#cf222e",
     "failed": "#cf222e",
 }
-"""Of what concerns the release; nothing else is drawn."""
+"""Colors of the verdicts in a notebook. Patches with other verdicts are not shown."""
 
 
 def _badge(text: str, verdict: str, why: str = "") -> str:
     from html import escape
 
     title = escape(f"{verdict}: {why}" if why else verdict, quote=True)
-    return f'<span class="lightning-patch" style="background: {_COLOURS[verdict]}" title="{title}">{text}</span>'
+    return f'<span class="lightning-patch" style="background: {_COLORS[verdict]}" title="{title}">{text}</span>'
 
 
 def _hanging(text: str, begin: str, columns: int) -> str:
@@ -118,7 +119,7 @@ def _hanging(text: str, begin: str, columns: int) -> str:
 
 
 def by_release(found: Iterable[Entry]) -> dict[str, list[Entry]]:
-    """The verdicts of each installed distribution, under its name and version: ``"lightning 2.2.5"``."""
+    """Group verdicts by distribution and version: ``"lightning 2.2.5"``."""
     releases: dict[str, list[Entry]] = {}
     for entry in found:
         releases.setdefault(f"{entry.distribution} {entry.version}", []).append(entry)
@@ -136,25 +137,27 @@ def fixes_in_words(found: Iterable[Entry]) -> str:
     return f"{count} fix{'' if count == 1 else 'es'}"
 
 
-def entries(patcher: Patcher, outlook: Optional[Selection] = None) -> Report:
+def entries(patcher: Patcher, pending_selection: Optional[Selection] = None) -> Report:
     """Return the verdict on each patch in each installed namespace; empty without Lightning.
 
     Args:
         patcher: the patcher.
-        outlook: the selection that will be activated when Lightning is imported, if ``patcher`` is not active yet.
+        pending_selection: the selection that will be activated when Lightning is imported, if ``patcher`` is not active
+            yet.
     """
     found = Report()
-    missed = _missed(patcher)
+    copies = _copies_of_originals(patcher)
     for name in distributions.PARTS:
         namespace = distributions.find(name)
         if namespace is None:
             continue
         for patch in (record.whole for record in patcher.catalogue):
             part = _part(patch, namespace)
-            decision = verdict(patcher, patch, namespace, outlook)
+            decision = verdict(patcher, patch, namespace, pending_selection)
             reason = decision.reason
-            if decision.verdict == "applied" and (name, patch.name) in missed:
-                reason += f", but {', '.join(missed[name, patch.name])} still holds the original: activate earlier"
+            if decision.verdict == "applied" and (name, patch.name) in copies:
+                places = ", ".join(copies[name, patch.name])
+                reason += f", but {places} still references the original: activate the patches earlier"
             found.append(
                 Entry(
                     patch.name,
@@ -173,7 +176,7 @@ def entries(patcher: Patcher, outlook: Optional[Selection] = None) -> Report:
 
 
 def verdict(
-    patcher: Patcher, patch: Patch, namespace: distributions.Namespace, outlook: Optional[Selection] = None
+    patcher: Patcher, patch: Patch, namespace: distributions.Namespace, pending_selection: Optional[Selection] = None
 ) -> Decision:
     """Return the current state of a patch in a namespace. The live objects take precedence.
 
@@ -181,64 +184,65 @@ def verdict(
         patcher: the patcher.
         patch: a patch of its catalogue.
         namespace: the installed namespace.
-        outlook: the selection that will be activated when Lightning is imported, if ``patcher`` is not active yet.
+        pending_selection: the selection that will be activated when Lightning is imported, if ``patcher`` is not active
+            yet.
     """
-    here, missing, waiting = _look(patch, namespace)
-    selection = patcher.selection or outlook
+    applied, missing, waiting = _target_states(patch, namespace)
+    selection = patcher.selection or pending_selection
     if selection is not None and patch.name not in selection.names:
-        if here:
-            held = ", ".join(target.location for target in here)
-            return Decision("applied", f"still in place, although it is not selected: other code holds it in {held}")
+        if applied:
+            places = ", ".join(target.location for target in applied)
+            return Decision("applied", f"still applied, although not selected: other code keeps it in {places}")
         decision = patcher.decision(patch, namespace)
         not_selected = Decision("disabled", f"not selected by {selection.shown or 'the default set'}")
         return not_selected if decision.verdict == "pending" else decision
-    if here and not missing and not waiting:
+    if applied and not missing and not waiting:
         if patch.probe is not None and not patch.probe():
             return Decision("not-affected", "not needed: a probe finds that this torch does not have the bug")
-        around = sorted({_around(patcher, namespace, target) for target in here} - {""})
+        wrappers = sorted({_wrapper(patcher, namespace, target) for target in applied} - {""})
         return Decision(
-            "applied", f"in place, inside a wrapper of other code: {', '.join(around)}" if around else "in place"
+            "applied", f"in place, inside a wrapper of other code: {', '.join(wrappers)}" if wrappers else "in place"
         )
     decision = patcher.decision(patch, namespace)
     if decision.verdict != "pending":
         return decision
     if missing:
         return _why_missing(patcher, patch, *missing[0])
-    if not here and not waiting:
+    if not applied and not waiting:
         if not patcher.active:
             return Decision("disabled", "not activated in this process")
         return Decision("applied", "nothing to replace: Lightning defines its target only with an optional package")
     modules = ", ".join(sorted({target.module for target in waiting}))
-    if patcher.active and not hooks.in_force():
-        gone = f"other code has taken our finder out of sys.meta_path; to patch {modules}, call"
-        return Decision("failed", f"{gone} `lightning_patches.activate()`")
-    conditions = [f"{len(here)} of {len(here) + len(waiting)} targets are patched"] if here else []
-    conditions += [f"needs {', '.join(map(str, patch.needs))}, which is looked for then"] if patch.needs else []
+    if patcher.active and not hooks.is_watching():
+        removed = f"other code has removed our finder from sys.meta_path; to patch {modules}, call"
+        return Decision("failed", f"{removed} `lightning_patches.activate()`")
+    conditions = [f"{len(applied)} of {len(applied) + len(waiting)} targets are patched"] if applied else []
+    conditions += [f"needs {', '.join(map(str, patch.needs))}, which is checked then"] if patch.needs else []
     conditions += ["acts only if a probe finds the bug in torch"] if patch.probe is not None else []
     condition = "; ".join(conditions)
     return Decision("pending", "; ".join([f"applies when {modules} is imported", *conditions]), condition)
 
 
-def _look(
+def _target_states(
     patch: Patch, namespace: distributions.Namespace
 ) -> tuple[list[Target], list[tuple[Target, ModuleType]], list[Target]]:
-    """The patch's targets: where it is in place, where it is not, and those whose modules are not imported yet.
+    """Return the targets to which the patch is applied, those that lack it, and those that are not imported yet.
 
-    Optional ones that Lightning has left out are in none of the lists.
+    Optional targets that Lightning has not defined are in none of the lists.
     """
-    here, missing, waiting = [], [], []
+    applied, missing, waiting = [], [], []
     for target in gate.targets_in(patch, namespace):
         module = sys.modules.get(distributions.module_name(namespace.name, target.module))
-        if module is not None and attributes.stands_in(patch, module, target):
-            here.append(target)
+        if module is not None and attributes.is_applied_to(patch, module, target):
+            applied.append(target)
         elif module is None or hooks.is_being_imported(module):
             waiting.append(target)
-        elif not attributes.is_left_out(module, target):
+        elif not attributes.is_optional_and_missing(module, target):
             missing.append((target, module))
-    return here, missing, waiting
+    return applied, missing, waiting
 
 
-def _around(patcher: Patcher, namespace: distributions.Namespace, target: Target) -> str:
+def _wrapper(patcher: Patcher, namespace: distributions.Namespace, target: Target) -> str:
     module = sys.modules.get(distributions.module_name(namespace.name, target.module))
     return patcher.swaps.wrapper_around(module, target) if module is not None else ""
 
@@ -247,20 +251,20 @@ def _why_missing(patcher: Patcher, patch: Patch, target: Target, module: ModuleT
     if not patcher.active:
         return Decision("disabled", "not activated in this process")
     if patcher.swaps.was_applied(patch, module, target):
-        return Decision("failed", f"something replaced {target.location} after it was patched")
+        return Decision("failed", f"other code replaced {target.location} after it was patched")
     return Decision(
-        "failed", f"{target.location} was imported past our hook; `lightning_patches.activate()` tries again"
+        "failed", f"{target.location} was imported without our hook; call `lightning_patches.activate()` to try again"
     )
 
 
-def _missed(patcher: Patcher) -> dict[tuple[str, str], list[str]]:
-    """Return the places that still reference an original, by namespace and patch."""
+def _copies_of_originals(patcher: Patcher) -> dict[tuple[str, str], list[str]]:
+    """Return the places that still reference an original, by namespace and patch name."""
     originals = patcher.swaps.originals()
     found: dict[tuple[str, str], list[str]] = {}
     for key, places in references.find({key: function for key, (function, _) in originals.items()}).items():
-        _, slot = originals[key]
-        for patch, _ in slot.layers:
-            found.setdefault((slot.namespace, patch.name), []).extend(places)
+        _, patched = originals[key]
+        for patch, _ in patched.layers:
+            found.setdefault((patched.namespace, patch.name), []).extend(places)
     return found
 
 

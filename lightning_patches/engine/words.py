@@ -1,6 +1,6 @@
-"""The plain words of ``LIGHTNING_PATCHES``, which are understood without the catalogue.
+"""The words of ``LIGHTNING_PATCHES`` that can be parsed without the catalogue.
 
-Every Python that is armed loads this at its start, so nothing is imported here.
+Python loads this module at start-up if the patches are enabled by ``run`` or ``autostart``. So it imports nothing.
 """
 
 VARIABLE = "LIGHTNING_PATCHES"
@@ -13,14 +13,14 @@ EXACT_RESUME_WORD = "exact-resume"
 
 
 def split(text: str) -> "list[str]":
-    """The items of a toggle, in lower case. Our own tables write ``PR #21068``, which is one item."""
+    """Split a toggle into items in lower case. ``PR #21068``, as in the output of ``list``, is one item."""
     return text.replace(",", " ").lower().replace("pr #", "pr").replace("pr ", "pr").split()
 
 
 def asks_for_patches(text: "str | None") -> bool:
     """True if a value of the variable requests patches: not unset, not blank, and not a word for "nothing".
 
-    An explicit import without a word applies the default set; see :func:`lightning_patches.engine.toggle.parse`.
+    ``import lightning_patches`` also applies the default set if the value is unset or blank.
     """
     items = split(text or "")
     return bool(items) and not (len(items) == 1 and items[0] in NOTHING_WORDS)

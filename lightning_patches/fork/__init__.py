@@ -1,1 +1,1 @@
-"""The patched fork of a release: the official wheel with our diffs in it, for those who want no hook."""
+"""Build the patched fork of a release: the official wheel with our diffs, for use without an import hook."""

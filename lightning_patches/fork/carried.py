@@ -1,9 +1,9 @@
-"""Modules of this package that a diff adds to the fork, made independent of the package.
+"""Convert modules of this package to files that a diff adds to a fork, and that do not need the package.
 
-If upstream never fixed a bug, or only in part, the fix may need many lines, which ``lightning_patches`` already has and
-tests. The diff adds them as a file (header field ``Carries: patches/devices/align_devices.py as
-fabric/utilities/align_devices.py``), and puts that file's decorator ``corrected`` on the fixed function or class. The
-file is generated, so the two can't differ; a test compares them.
+If upstream has not fixed a bug completely, the fix may need much code, which ``lightning_patches`` already has. The
+diff's header names the module that a fork needs (``Carries: patches/devices/align_devices.py as
+fabric/utilities/align_devices.py``). The diff itself only puts the decorator ``corrected`` of that file on the fixed
+function or class. The file is generated when the diff is read, so it can't differ from the module.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class LightningPatchesWarning(UserWarning):
 
 
 class notices:
-    """How this file speaks to the user: once per key and process."""
+    """Warnings of this file: once per key and process."""
 
     said = set()
 
@@ -68,7 +68,7 @@ def home_of(function):
 
 EPILOGUE = '''\
 def corrected(target):
-    """Put the corrections of this file on a class or a function."""
+    """Apply the corrections of this file to a class or a function."""
     if not isinstance(target, type):
         return functools.wraps(target)(_CORRECTIONS[target.__name__](target, ""))
     for attribute, build in _CORRECTIONS[target.__name__].items():
@@ -82,14 +82,14 @@ def corrected(target):
 
 
 def files(name: str, fields: list[str]) -> dict[str, list[str]]:
-    """The files that a diff carries.
+    """Generate the files that a diff adds.
 
     Args:
-        name: the patch.
+        name: name of the patch.
         fields: values of the header field ``Carries``, ``"trust.py as pytorch/utilities/checkpoint_trust.py"``.
 
     Returns:
-        Lines of each file, by its path in upstream's source tree.
+        The lines of each file, by its path in upstream's source tree.
 
     Raises:
         ValueError: a field is malformed.
@@ -109,13 +109,13 @@ class _Module:
     """The parts of a ``lightning_patches`` module that a diff carries.
 
     Args:
-        text: its source.
-        tree: its statements.
+        text: the module's source.
+        tree: its syntax tree.
         doc: lines of its docstring.
         imports: lines with imports from other packages, ``import x`` and ``from x import y``.
         carried: lines with imports of other carried files.
-        needs_prelude: True if it uses modules of the package that the prelude replaces.
-        record: position of ``PATCH``, if it is defined.
+        needs_prelude: True if the module uses modules of this package that ``PRELUDE`` replaces.
+        record: the assignment of ``PATCH``, if there is one.
         body: all other lines.
     """
 
@@ -129,7 +129,7 @@ class _Module:
     body: list[str] = field(default_factory=list)
 
 
-def _take_apart(source: str, modules: dict[str, str]) -> _Module:
+def _split(source: str, modules: dict[str, str]) -> _Module:
     text = (PACKAGE / source).read_text(encoding="utf-8")
     lines, module = text.splitlines(), _Module(text, ast.parse(text))
     plain, froms = module.imports
@@ -140,7 +140,7 @@ def _take_apart(source: str, modules: dict[str, str]) -> _Module:
         own = [lines[number] for number in span]
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "lightning_patches":
             left_out.update(span)
-            _import_of_ours(module, source, node, modules)
+            _translate_import(module, source, node, modules)
         elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "PATCH":
             left_out.update(span)
             module.record = node
@@ -152,18 +152,18 @@ def _take_apart(source: str, modules: dict[str, str]) -> _Module:
             module.doc = module.doc or own
         else:
             first_code = min(first_code, node.lineno - 1)
-    for inner in ast.walk(module.tree):  # those within a function, too
+    for inner in ast.walk(module.tree):  # also imports inside functions
         if not isinstance(inner, ast.ImportFrom) or not inner.col_offset:
             continue
         if (inner.module or "").startswith("lightning_patches"):
             left_out.update(range(inner.lineno - 1, inner.end_lineno or inner.lineno))
-            _import_of_ours(module, source, inner, modules)
+            _translate_import(module, source, inner, modules)
     module.body = [line for number, line in enumerate(lines) if number >= first_code and number not in left_out]
     return module
 
 
-def _import_of_ours(module: _Module, source: str, node: ast.ImportFrom, modules: dict[str, str]) -> None:
-    """Translate an import from the package to another carried file, the prelude, or nothing."""
+def _translate_import(module: _Module, source: str, node: ast.ImportFrom, modules: dict[str, str]) -> None:
+    """Replace an import from this package by an import of another carried file or by the prelude, or drop it."""
     home = (node.module or "").partition(".")[2]
     for alias in node.names:
         inner = f"{home}.{alias.name}".strip(".")
@@ -182,7 +182,7 @@ def _import_of_ours(module: _Module, source: str, node: ast.ImportFrom, modules:
 
 
 def _render(name: str, source: str, modules: dict[str, str]) -> list[str]:
-    module = _take_apart(source, modules)
+    module = _split(source, modules)
     plain, froms = module.imports
     corrections = _corrections(module.record, module) if module.record is not None else ""
     if corrections:
@@ -208,7 +208,7 @@ def _stripped(lines: list[str]) -> list[str]:
 
 
 def _corrections(assignment: ast.Assign, module: _Module) -> str:
-    """The table behind ``corrected``, from the targets of the patch's record."""
+    """Return the source of the tables that ``corrected`` uses, from the targets of the patch's record."""
     constants = {
         node.targets[0].id: node.value.value
         for node in module.tree.body

@@ -1,7 +1,7 @@
-"""The series of our diffs against upstream's source (``upstream/diffs/*.patch``): read and applied.
+"""Read and apply our diffs against upstream's source (``upstream/diffs/*.patch``).
 
-A diff is an ordinary unified diff (see :mod:`lightning_patches.engine.hunks`) below the few header fields that the
-patch's record does not say; those of DEP-3 are made when it is read.
+A file has a unified diff (see :mod:`lightning_patches.engine.hunks`) below a short header. The header has only fields
+that are not in the patch's record. The complete DEP-3 header is generated when the file is read.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ from lightning_patches.engine.hunks import (
     Changes,
     DiffError,
     Hunk,
+    apply_places,
     line_in,
+    locate,
     parse_changes,
     path_in,
-    places,
-    replaced,
 )
 from lightning_patches.fork import carried
 from lightning_patches.patch import Patch
 
 REPOSITORY = "https://github.com/Lightning-AI/pytorch-lightning"
 NUMBER = 3
-"""N of a fork's version, ``2.2.5+patches.N``: each version of this package has its own, since its diffs differ."""
+"""N in a fork's version ``2.2.5+patches.N``. Each version of this package has another number, since its diffs
+differ."""
 State = Literal["applied", "applies", "does not apply"]
 Reader = Callable[[str], Optional[str]]
-"""Text of a file of the release, by its path in the wheel; ``None`` if there is no such file."""
+"""Returns the text of a release's file by its path in the wheel, or ``None`` if the file does not exist."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,11 @@ class Diff:
     """One file of ``upstream/diffs/``: a patch's change to the releases of one range.
 
     Args:
-        path: the file.
-        header: DEP-3 fields; a field may occur more than once.
-        typed: the fields in the file.
-        changes: path in the source tree (``pytorch/loops/fetchers.py``) and its hunks.
-        whole: the text for other tools: that of the file, followed by the carried files.
+        path: path of the file.
+        header: the complete DEP-3 fields; a field may occur more than once.
+        typed: the fields that are written in the file.
+        changes: path in the source tree (``pytorch/loops/fetchers.py``) and hunks of each changed file.
+        whole: the complete text for other tools, with the carried files.
         digest: sha256 of ``whole``.
     """
 
@@ -67,7 +68,7 @@ class Diff:
 
     @property
     def affected(self) -> tuple[str, ...]:
-        """Version ranges that this file is for."""
+        """Version ranges to which this diff applies."""
         return tuple(self.header.get("Affected", []))
 
     def is_for(self, version: str) -> bool:
@@ -75,37 +76,39 @@ class Diff:
 
 
 def series(directory: Path = DIFFS) -> list[Diff]:
-    """Return all diffs in the order of application: in the catalogue's order, and by release within a patch.
+    """Return all diffs in the order in which they are applied: the catalogue's order, and by release within a patch.
 
     Raises:
         DiffError: a file is malformed, no patch has its name, or the directory of diffs is missing.
     """
     if not directory.is_dir():
-        raise DiffError(f"use the lightning-patches that is installed: this copy has no diffs ({directory})")
+        raise DiffError(
+            f"this copy of lightning-patches has no diffs ({directory}): use an installed lightning-patches"
+        )
     order = {patch.name: number for number, patch in enumerate(catalogue.all_patches())}
     files = sorted(directory.glob("*.patch"))
-    strange = [path.name for path in files if path.name.partition(".")[0] not in order]
-    if strange:
-        raise DiffError(f"no patch has the name of {', '.join(strange)}")
+    unknown = [path.name for path in files if path.name.partition(".")[0] not in order]
+    if unknown:
+        raise DiffError(f"no patch has the name of {', '.join(unknown)}")
     return sorted(map(read, files), key=lambda diff: (order[diff.name], _from_release(diff)))
 
 
 def _from_release(diff: Diff) -> Version:
-    """The release in the file's name, with which its range begins."""
+    """Return the release in the file's name, which is the first one of its range."""
     return Version(diff.path.stem.partition(".")[2] or "0")
 
 
 def series_digest(diffs: Iterable[Diff]) -> str:
-    """Tells one state of the whole series from another, 12 hex digits."""
+    """Return a digest of all diffs, 12 hex digits."""
     return hashlib.sha256("".join(f"{d.path.name} {d.digest}\n" for d in diffs).encode()).hexdigest()[:12]
 
 
 def read(path: Path) -> Diff:
-    """Parse one file, make its header, and add what it carries, as that is in the package now.
+    """Parse a file, complete its header, and add the files that it carries.
 
     Raises:
-        DiffError: it is not a unified diff with a header, or its counts are wrong.
-        LookupError: there is no patch of its name.
+        DiffError: the file is not a unified diff with a header, or a hunk's number of lines is wrong.
+        LookupError: no patch has the file's name.
     """
     return _parsed(path, path.read_text(encoding="utf-8"))
 
@@ -137,7 +140,7 @@ def _parsed(path: Path, text: str) -> Diff:
     return Diff(path, header, typed, parse_changes(path.name, body), whole, hashlib.sha256(whole.encode()).hexdigest())
 
 
-# -------------------------------------------------------------------- applying
+# -------------------------------------------------------------------- application
 
 
 def apply(diff: Diff, namespace: str, reader: Reader) -> dict[str, str]:
@@ -155,19 +158,19 @@ def apply(diff: Diff, namespace: str, reader: Reader) -> dict[str, str]:
         DiffError: a hunk's context does not occur exactly once, or the change is already made.
     """
     if is_applied(diff, namespace, reader):
-        raise DiffError(f"{diff.path.name}: is applied already")
+        raise DiffError(f"{diff.path.name}: the diff is already applied")
     changed = {}
     for path, hunks in diff.changes:
         where = path_in(namespace, path)
         text = reader(where)
         if hunks[0].is_new_file:
             if text is not None:
-                raise DiffError(f"{diff.path.name}: there is a {where} already")
+                raise DiffError(f"{diff.path.name}: {where} already exists")
             changed[where] = _new_file(namespace, hunks)
             continue
         if text is None:
-            raise DiffError(f"{diff.path.name}: there is no {where}")
-        changed[where] = replaced(text, places(diff.path.name, namespace, text, where, hunks, reverse=False))
+            raise DiffError(f"{diff.path.name}: {where} does not exist")
+        changed[where] = apply_places(text, locate(diff.path.name, namespace, text, where, hunks, reverse=False))
     return changed
 
 
@@ -176,7 +179,7 @@ def _new_file(namespace: str, hunks: tuple[Hunk, ...]) -> str:
 
 
 def state(diff: Diff, namespace: str, reader: Reader) -> tuple[State, str]:
-    """Return if a release's files have the change, can take it, or neither, and the reason."""
+    """Return the state of a diff in a release's files, and the reason if it does not apply."""
     if is_applied(diff, namespace, reader):
         return "applied", ""
     try:
@@ -198,17 +201,17 @@ def is_applied(diff: Diff, namespace: str, reader: Reader) -> bool:
                 return False
             continue
         try:
-            places(diff.path.name, namespace, text, where, hunks, reverse=True)
+            locate(diff.path.name, namespace, text, where, hunks, reverse=True)
         except DiffError:
             return False
     return True
 
 
 def renewed(diff: Diff, reader: Reader) -> str:
-    """The file's text with the line numbers that it has in a release of the ``lightning`` layout.
+    """Return the file's text with line numbers for a release of ``lightning``.
 
     Raises:
-        DiffError: it does not apply there.
+        DiffError: the diff does not apply to the release.
     """
     parts = [header_text(diff.typed).rstrip("\n")]
     for path, hunks in diff.changes:
@@ -217,10 +220,10 @@ def renewed(diff: Diff, reader: Reader) -> str:
         where = path_in("lightning", path)
         content = reader(where)
         if content is None:
-            raise DiffError(f"{diff.path.name}: there is no {where}")
+            raise DiffError(f"{diff.path.name}: {where} does not exist")
         parts.append(f"--- a/{path}\n+++ b/{path}")
         shift = 0
-        for hunk, place in zip(hunks, places(diff.path.name, "lightning", content, where, hunks, reverse=False)):
+        for hunk, place in zip(hunks, locate(diff.path.name, "lightning", content, where, hunks, reverse=False)):
             old, new = len(place.old), len(place.new)
             heading = f"@@ -{place.start + 1},{old} +{place.start + 1 + shift},{new} @@ {hunk.section}".rstrip()
             parts.append("\n".join([heading, *(kind + line for kind, line in hunk.lines)]))
@@ -228,19 +231,19 @@ def renewed(diff: Diff, reader: Reader) -> str:
     return "\n".join(parts) + "\n"
 
 
-# -------------------------------------------------------------------- the series on a release
+# -------------------------------------------------------------------- the diffs for a release
 
 
 def selected(version: str, names: Optional[Iterable[str]] = None, diffs: Optional[list[Diff]] = None) -> list[Diff]:
-    """The diffs for a release, in order.
+    """Return the diffs for a release, in the order in which they are applied.
 
     Args:
         version: the release.
-        names: only those of these patches; ``None`` for all.
-        diffs: the series, if it was read already.
+        names: names of the patches to include; ``None`` for all.
+        diffs: the result of :func:`series`, if it was read before.
 
     Raises:
-        LookupError: a name is not that of a patch with a diff.
+        LookupError: there is no patch with a diff for a name.
     """
     everything = series() if diffs is None else diffs
     wanted = None if names is None else set(names)
@@ -251,13 +254,13 @@ def selected(version: str, names: Optional[Iterable[str]] = None, diffs: Optiona
 
 
 def apply_all(diffs: Iterable[Diff], namespace: str, reader: Reader) -> dict[str, str]:
-    """Apply diffs one after the other.
+    """Apply diffs one after the other, in memory.
 
     Returns:
         New text of each changed file, by its path in the wheel.
 
     Raises:
-        DiffError: one of them does not apply; nothing was written anywhere.
+        DiffError: a diff does not apply.
     """
     changed: dict[str, str] = {}
 
@@ -273,10 +276,10 @@ def apply_all(diffs: Iterable[Diff], namespace: str, reader: Reader) -> dict[str
 
 
 def header_of(typed: dict[str, list[str]], patch: Patch) -> dict[str, list[str]]:
-    """Return the header of a diff, from the patch's record and the fields in the file.
+    """Return the complete header of a diff, from the patch's record and the fields in the file.
 
-    The file has the description, the relation to the official fix if it is not a backport, the releases of the file if
-    the patch has several files, and the difference from the official fix.
+    The file states the description and the difference from the official fix. It states the origin only if the diff is
+    not a backport, and the releases only if the patch has several files.
     """
     upstream = patch.upstream
     pulls = [f"{REPOSITORY}/pull/{number}" for number in upstream.pull_requests]
@@ -297,14 +300,14 @@ def header_of(typed: dict[str, list[str]], patch: Patch) -> dict[str, list[str]]
 
 
 def header_text(header: dict[str, list[str]]) -> str:
-    """Format a header, including its last line."""
+    """Format a header, including the line ``---`` at its end."""
     fields = [f"{name}: {value}" for name, values in header.items() for value in values]
     return "".join(field.replace("\n", "\n ") + "\n" for field in fields) + "---\n"
 
 
 def disagreements(diff: Diff, patch: Patch) -> list[str]:
     """Return the contradictions between a diff and the patch's record."""
-    wrong = [] if diff.header.get("Affected") else ["no Affected"]
+    wrong = [] if diff.header.get("Affected") else ["the header has no field Affected"]
     marker = MARKER + diff.name
     for path, hunks in diff.changes:
         if not any(kind == "+" and marker in text for hunk in hunks for kind, text in hunk.lines):
@@ -312,7 +315,7 @@ def disagreements(diff: Diff, patch: Patch) -> list[str]:
     modules = {location.partition(":")[0].replace(".", "/") for location in patch.locations}
     files = {f"{module}{end}" for module in modules for end in (".py", "/__init__.py")}
     if not files & {path for path, _ in diff.changes}:
-        wrong.append("changes none of the files by which the patch recognizes a fixed source")
+        wrong.append("the diff changes no file of the patch's targets and witnesses")
     return wrong
 
 

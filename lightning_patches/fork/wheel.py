@@ -1,4 +1,4 @@
-"""Build a wheel from an official wheel and our diffs. The bytes are reproducible."""
+"""Build a wheel from an official wheel and our diffs. Two builds give the same bytes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ DISTRIBUTIONS = ("lightning", "pytorch-lightning")
 PROVENANCE = "lightning_patches.json"
 """File in the fork's dist-info that names the official wheel and the applied diffs."""
 MAX_WHEEL = 16 << 20
-"""Bytes of an official wheel. The largest one has 2 MB."""
+"""Largest official wheel that is read, in bytes. The largest one of a release has 2 MB."""
 MAX_UNPACKED = 64 << 20
-"""Bytes of all files in it. The largest one has 7 MB."""
+"""Largest total size of the files in a wheel, in bytes. Those of the largest release have 7 MB."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -40,7 +40,7 @@ class Fork:
         base: the official release, ``"2.2.5"``.
         version: version of the fork, ``"2.2.5+patches.N"``.
         diffs: the applied diffs, in order.
-        renamed: directory of its metadata in the official wheel, and in the fork.
+        renamed: names of the metadata directory in the official wheel and in the fork.
         changed: new content of the files that differ from the official wheel or are new, by path in the fork.
     """
 
@@ -59,9 +59,9 @@ class Fork:
 
     @cached_property
     def content(self) -> bytes:
-        """The fork as a wheel: the same bytes wherever and whenever it is built.
+        """The bytes of the fork's wheel, which do not depend on the machine or the time.
 
-        Files are stored, not compressed: the output of a compressor depends on its version.
+        Files are not compressed, since the output of a compressor depends on its version.
         """
         written = io.BytesIO()
         with _open(self.source) as official, zipfile.ZipFile(written, "w", zipfile.ZIP_STORED) as archive:
@@ -82,10 +82,10 @@ class Fork:
 
 
 def locked(distribution: str, version: str) -> str:
-    """The sha256 of a release's official wheel.
+    """Return the sha256 of a release's official wheel.
 
     Raises:
-        LookupError: there is no such release since 1.8, we do not know it, or it was compromised.
+        LookupError: the release is unknown, is older than 1.8, or was compromised.
     """
     text = (pkgutil.get_data(__package__, "releases.lock") or b"").decode("ascii")
     found = re.search(rf"^{re.escape(f'{distribution}=={version}')} (\S+)$", text, re.MULTILINE)
@@ -97,28 +97,28 @@ def locked(distribution: str, version: str) -> str:
 
 
 def release_of(official: Path) -> tuple[str, str]:
-    """``("lightning", "2.2.5")``, of the name of a wheel.
+    """Return distribution and version of an official wheel from its file name: ``("lightning", "2.2.5")``.
 
     Raises:
-        LookupError: it is not the name of an official wheel.
+        LookupError: the file name is not that of an official wheel.
     """
     found = re.fullmatch(r"(lightning|pytorch_lightning)-([^-+]+)-py3-none-any\.whl", official.name)
     if found is None:
-        raise LookupError(f"{official.name} is not a wheel of {' or '.join(DISTRIBUTIONS)} as PyPI has it")
+        raise LookupError(f"{official.name} is not the file name of a wheel of {' or '.join(DISTRIBUTIONS)} on PyPI")
     return found[1].replace("_", "-"), found[2]
 
 
 def make(official: Path, names: Optional[Iterable[str]] = None) -> Fork:
-    """Work out a fork.
+    """Create a fork in memory.
 
     Args:
-        official: the wheel of a release, under the name that it has on PyPI.
-        names: patches to apply, where they have a diff for this release; ``None`` for all.
+        official: the wheel of a release, with the same file name as on PyPI.
+        names: patches to apply if they have a diff for this release; ``None`` for all.
 
     Raises:
-        LookupError: the file cannot be read, or is not the wheel of a locked release; or there is no diff for a name.
+        LookupError: the file cannot be read, or is not the official wheel of a known release; or a patch has no diff.
         DiffError: a diff does not apply.
-        ValueError: the official wheel is not laid out as expected.
+        ValueError: the official wheel does not have the expected files.
     """
     names = None if names is None else sorted(set(names))
     distribution, base = release_of(official)
@@ -129,7 +129,7 @@ def make(official: Path, names: Optional[Iterable[str]] = None) -> Fork:
         raise LookupError(f"{official} cannot be read: {error.strerror or error}") from None
     digest = hashlib.sha256(source).hexdigest()
     if digest != wanted:
-        raise LookupError(f"{official} is not the wheel that PyPI has: its sha256 is {digest}, that one's {wanted}")
+        raise LookupError(f"{official} is not the wheel on PyPI: its sha256 is {digest}, and PyPI's is {wanted}")
     diffs = _diffs.selected(base, names)
     with _open(source) as archive:
         paths = [name for name in archive.namelist() if not name.endswith("/")]
@@ -149,11 +149,11 @@ def make(official: Path, names: Optional[Iterable[str]] = None) -> Fork:
         name = "__version__.py" if base.startswith("1.8.") else "version.info"
         infos = [path for path in paths if path.partition("/")[2] == name]
         if not infos or f"{renamed[0]}/RECORD" not in present:
-            raise ValueError(f"{distribution} {base}: no {name} or no RECORD where they were expected")
+            raise ValueError(f"{distribution} {base}: the wheel has no {name} or no RECORD")
         for path in infos:
             text = archive.read(path).decode().strip()
             if text not in (base, f'version = "{base}"'):
-                raise ValueError(f"{distribution} {base}: {path} says otherwise")
+                raise ValueError(f"{distribution} {base}: {path} states another version")
             changed[path] = f"{text.replace(base, version)}\n".encode()
         metadata = archive.read(f"{renamed[0]}/METADATA").decode("utf-8")
         changed[f"{renamed[1]}/METADATA"] = _with_version(metadata, base, version).encode()
@@ -171,8 +171,11 @@ def make(official: Path, names: Optional[Iterable[str]] = None) -> Fork:
 
 
 def local_version(base: str, names: Optional[Iterable[str]] = None) -> str:
-    """``2.2.5+patches.N`` with the default set, ``2.2.5+patches.N.all`` with the opt-in patches, too; any other
-    selection has a name that tells it apart, ``2.2.5+patches.N.only.8ab3c07d``."""
+    """Return the version of a fork.
+
+    It is ``2.2.5+patches.N`` with the default set, and ``2.2.5+patches.N.all`` with all patches. The version of another
+    selection has a digest of it, ``2.2.5+patches.N.only.8ab3c07d``.
+    """
     number = f"{base}+patches.{_diffs.NUMBER}"
     if names is None:
         return f"{number}.all"
@@ -182,11 +185,8 @@ def local_version(base: str, names: Optional[Iterable[str]] = None) -> str:
 
 
 def carried_by(version: str) -> Optional[frozenset[str]]:
-    """Return the patches in the fork of a version, or ``None`` if the version does not say which these are.
-
-    Args:
-        version: ``"2.2.5+patches.N"``.
-    """
+    """Return the patches in a fork by its version, ``"2.2.5+patches.N"``; ``None`` if the version does not show
+    them."""
     base = version.partition("+")[0]
     for names in (default_set(), None):
         if version == local_version(base, names):
@@ -195,12 +195,12 @@ def carried_by(version: str) -> Optional[frozenset[str]]:
 
 
 def default_set() -> list[str]:
-    """Return the patches of a fork by default."""
+    """Return the names of the default patches that have a diff."""
     return [diff.name for diff in _diffs.series() if _diffs.record(diff.name).default]
 
 
 def write_wheel(fork: Fork, directory: Path) -> Path:
-    """Write the fork's wheel into a directory, in one step."""
+    """Write the fork's wheel into a directory, atomically."""
     directory.mkdir(parents=True, exist_ok=True)
     target = directory / fork.wheel_name
     with tempfile.NamedTemporaryFile(dir=directory, delete=False) as file:
@@ -219,7 +219,7 @@ def _open(source: bytes) -> zipfile.ZipFile:
     """Open an official wheel from memory.
 
     Raises:
-        ValueError: the files in it are larger than :data:`MAX_UNPACKED` together.
+        ValueError: the total size of the files is larger than :data:`MAX_UNPACKED`.
     """
     archive = zipfile.ZipFile(io.BytesIO(source))
     if sum(info.file_size for info in archive.infolist()) > MAX_UNPACKED:
@@ -228,7 +228,7 @@ def _open(source: bytes) -> zipfile.ZipFile:
 
 
 def _order(paths: Iterable[str]) -> list[str]:
-    """Sorted, the metadata last and RECORD at the very end, as the wheel specification recommends."""
+    """Sort paths, with the metadata last and RECORD at the end, as the wheel specification recommends."""
     return sorted(paths, key=lambda path: (".dist-info/" in path, path.endswith("/RECORD"), path))
 
 
@@ -241,7 +241,7 @@ def _with_version(metadata: str, base: str, version: str) -> str:
     head, separator, body = metadata.partition("\n\n")
     replaced, count = re.subn(rf"^Version: {re.escape(base)}$", f"Version: {version}", head, flags=re.MULTILINE)
     if count != 1:
-        raise ValueError(f"METADATA says {count} times that this is {base}")
+        raise ValueError(f"METADATA has {count} lines with the version {base}, not 1")
     return replaced + separator + body
 
 

@@ -1,5 +1,5 @@
-"""The facts about Lightning's bugs: which releases have them, which patches fix them, and what upstream has fixed.
+"""Facts about Lightning's bugs: the affected releases, the patches that fix them, and upstream's fixes.
 
-The commands, the generated pages and the scripts read from here. The engine imports only :mod:`unpatched` and
-:mod:`removed`, which import nothing but records.
+The commands, the generated pages and the scripts use these modules. The engine imports only :mod:`unpatched` and
+:mod:`removed`, which import only :mod:`lightning_patches.patch`.
 """

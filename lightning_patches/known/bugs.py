@@ -24,10 +24,10 @@ class Bug:
 
     Args:
         record: the patch that fixes it, or the record of a bug without a patch.
-        cover: how the patch is enabled: "default" or "opt-in"; "none" without a patch.
+        cover: kind of the patch: "default" or "opt-in"; "none" without a patch.
         covered: True if the patch will be applied.
-        reason: why it will not be applied.
-        left_out: True if LIGHTNING_PATCHES leaves a default patch out.
+        reason: why the patch will not be applied.
+        left_out: True if the patch is a default patch that LIGHTNING_PATCHES does not select.
         refused: True if the patch does not fit the installed code.
         selected: True if LIGHTNING_PATCHES selects the patch.
     """
@@ -42,29 +42,29 @@ class Bug:
 
     @property
     def fixed(self) -> str:
-        """``"yes"``, ``"opt-in"`` if a patch that is off would fix it, or ``"no"``."""
+        """``"yes"``, ``"no"``, or ``"opt-in"`` if an opt-in patch that is not selected would fix it."""
         if self.covered:
             return "yes"
         return "opt-in" if self.cover == "opt-in" and not self.refused else "no"
 
     @property
     def is_counted(self) -> bool:
-        """True if the totals count it: it is present with every torch version."""
+        """True if the totals count the bug, since it occurs with every torch version."""
         return not isinstance(self.record, Patch) or self.record.is_counted
 
 
 def fixing_patches() -> list[Patch]:
-    """All patches except those that only warn: the bug that they warn of has its own record."""
+    """Return all patches except those that only warn, since the bug that they warn of has another record."""
     return [patch for patch in catalogue.all_patches() if not patch.warns]
 
 
 @lru_cache(maxsize=None)
 def bugs_of(distribution: str, version: str, selection: toggle.Selection) -> tuple[Bug, ...]:
-    """The bugs of a release, by its version number.
+    """Return the bugs of a release, by its version number.
 
     Args:
         distribution: ``"lightning"``, ``"pytorch-lightning"`` or ``"lightning-fabric"``.
-        version: the release. If it has no bugs because it is unknown, :func:`releases.is_known` returns False.
+        version: the release. Check :func:`releases.is_known` first: the result is empty for an unknown release.
         selection: the selected patches.
     """
     bugs = [_without_patch(bug) for bug in UNPATCHED if has(bug, distribution, version)]
@@ -81,14 +81,14 @@ _SHIPS = {
     "pytorch-lightning": ("pytorch", "fabric"),
     "lightning-fabric": ("fabric",),
 }
-"""Distribution -> the parts of upstream's source tree that it contains."""
+"""Distribution -> its parts of upstream's source tree."""
 
 
 def bugs_of_installed(one: Installed, selection: toggle.Selection) -> tuple[list[Bug], list[str]]:
-    """The bugs of an installed distribution, by its code.
+    """Return the bugs of an installed distribution, by its code.
 
     Returns:
-        The bugs, and the names of the bugs that another installed package excludes.
+        The bugs, and the names of bugs that do not occur with the installed versions of other packages.
     """
     bugs, excluded = [], []
     bounds = releases.bounds(one.distribution, one.version)
@@ -121,9 +121,13 @@ def _by_code(one: Installed, selection: toggle.Selection) -> Iterator[Bug]:
 
 
 def _is_excluded(needed: str, bounds: releases.Bounds) -> bool:
-    """True if the installed version of a package is not the needed one, as in ``"torch>=2.6"``.
+    """True if a bug does not occur with the installed version of a package.
 
-    Versions outside of Lightning's bounds do not count, because installing Lightning replaces them.
+    A version outside of Lightning's bounds excludes nothing, because installing Lightning replaces it.
+
+    Args:
+        needed: the versions with the bug, as in ``"torch>=2.6"``.
+        bounds: Lightning's requirements.
     """
     from packaging.specifiers import SpecifierSet
     from packaging.version import InvalidVersion, Version

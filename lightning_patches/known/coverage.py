@@ -1,7 +1,7 @@
 """Verdicts on every upstream fix since 1.8.0.
 
-The patches' records have the patched ones. ``coverage.txt`` has the others, and fixes that a patch contains in part,
-one per line.
+The records of patches name the fixes that they contain. ``coverage.txt`` has the other fixes, and those that a patch
+contains in part, one per line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Fix(NamedTuple):
 
     Args:
         release: first release with the fix, or ``"unreleased"`` if it is only on master.
-        since: first release with the bug; for a patched bug it is in the patch's record.
+        since: first release with the bug. For a patched bug, use the patch's record instead.
         numbers: pull request and issue; the first is the one in upstream's changelog.
         verdict: one of :data:`VERDICTS`.
         patches: names of the patches that contain it.
@@ -45,7 +45,7 @@ def parse_line(line: str) -> Fix:
     """Parse a line of ``coverage.txt``.
 
     Raises:
-        ValueError: it is not in the form that the file's head describes.
+        ValueError: the line does not have the format that the comment at the top of the file describes.
     """
     release, since, numbers, decision, bug = (text.strip() for text in f"{line}|".split("|")[:5])
     verdict, _, reason = (part.strip() for part in decision.partition(":"))
@@ -56,7 +56,7 @@ def parse_line(line: str) -> Fix:
 
 
 def _patched() -> Iterator[Fix]:
-    """The fixes that the patches carry, by their records; each once, for all patches that do."""
+    """Yield each upstream fix that patches contain, with all of these patches."""
     carried: dict[int, list[Patch]] = {}
     for patch in catalogue.all_patches():
         for number in patch.upstream.pull_requests if patch.affected_known and not patch.warns else ():
@@ -70,7 +70,7 @@ def _patched() -> Iterator[Fix]:
 
 
 def order(release: str) -> tuple[int, ...]:
-    """A key that sorts releases, those to come last."""
+    """Return a sort key for releases; ``"unreleased"`` is last."""
     return (10**6,) if release == UNRELEASED else tuple(int(number) for number in re.findall(r"\d+", release))
 
 
@@ -85,7 +85,7 @@ def fixes() -> tuple[Fix, ...]:
 
 
 def fixed_after(version: str) -> tuple[Fix, ...]:
-    """The fixes of bugs that a release has, by its number; empty for a number that is no version."""
+    """Return the later fixes of bugs that a release has; empty if ``version`` is not a valid version."""
     from packaging.version import InvalidVersion, Version
 
     try:

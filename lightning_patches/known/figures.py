@@ -16,7 +16,7 @@ class Figures(NamedTuple):
     """The counts for one release.
 
     Args:
-        known: known bugs, without those that only an older torch has.
+        known: known bugs, without those that occur only with an older torch.
         default: bugs that the default set fixes.
         opt_in: bugs that only opt-in patches fix.
         unfixed: the other bugs.
@@ -33,7 +33,7 @@ class Figures(NamedTuple):
         return self.default + self.opt_in
 
     def as_dict(self) -> dict[str, int]:
-        """The counts with the keys that ``--json`` has."""
+        """The counts with the keys of ``--json``."""
         return {"known": self.known, "default": self.default, "opt_in": self.opt_in, "unmended": self.unfixed}
 
 
@@ -45,7 +45,7 @@ def count(found: Iterable[Bug]) -> Figures:
 
 
 def of_installed() -> dict[str, Figures]:
-    """The figures of the installed Lightnings, by their code: ``{"lightning 2.2.5": ...}``."""
+    """Return the figures of each installed Lightning, by its code: ``{"lightning 2.2.5": ...}``."""
     return {
         f"{one.distribution} {one.version}": count(bugs.bugs_of_installed(one, _default())[0])
         for one in find_installed()
@@ -53,7 +53,7 @@ def of_installed() -> dict[str, Figures]:
 
 
 def of_release(distribution: str, version: str) -> Figures:
-    """The figures of a release, by its version number; all are 0 for an unknown release."""
+    """Return the figures of a release, by its version number; all are 0 for an unknown release."""
     return count(bugs.bugs_of(distribution, version, _default()) if releases.is_known(distribution, version) else ())
 
 

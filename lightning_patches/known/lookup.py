@@ -1,8 +1,5 @@
-"""Lookup by name or number.
-
-Covers patches, bugs without a patch, features, common errors, upstream fixes without a patch, examined reports, and
-duplicate reports.
-"""
+"""Find patches, bugs without a patch, missing features, frequent errors, upstream fixes and reports by name or
+number."""
 
 from __future__ import annotations
 
@@ -25,8 +22,8 @@ class OpenReport(NamedTuple):
     """An open upstream report that was examined.
 
     Args:
-        numbers: its issues.
-        verdict: the result.
+        numbers: its issue numbers.
+        verdict: the result of the examination.
     """
 
     numbers: tuple[int, ...]
@@ -49,7 +46,7 @@ def number_in(key: str) -> int:
 
 
 def is_advised(record: Union[Patch, Unpatched], name: str) -> bool:
-    """True if the record has a security advisory with this name."""
+    """True if the record names a security advisory, such as ``"cve-2024-5452"``."""
     listed = record.advisories if isinstance(record, Unpatched) else record.impact.symptoms
     return re.match("cve-|ghsa-|pysec-", name) is not None and name in map(str.lower, listed)
 
@@ -138,14 +135,14 @@ def reports() -> tuple[OpenReport, ...]:
 
 
 def numbers() -> set[int]:
-    """All known issues and pull requests."""
+    """Return the numbers of all known issues and pull requests."""
     found = {n for one in _all() for n in (*one.upstream.issues, *one.upstream.pull_requests)}
     found |= {n for fix in coverage.fixes() for n in fix.numbers} | {n for n, _ in duplicates()}
     return found | {n for one in reports() for n in one.numbers}
 
 
 def known() -> list[str]:
-    """All names and numbers, for suggestions."""
+    """Return all names and numbers, for suggestions."""
     return [*(one.name for one in _all()), *map(str, sorted(numbers()))]
 
 

@@ -1,4 +1,4 @@
-"""A patch's record in the words and the JSON that all commands use."""
+"""Fields of a patch's record as text and as JSON, for all commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UPSTREAM = "https://github.com/Lightning-AI/pytorch-lightning"
 
 
 def affected(patch: Union[Patch, Unpatched]) -> str:
-    """The affected releases as people write them: ``"2.1.0 to 2.3.3"``."""
+    """Return the affected releases as text: ``"2.1.0 to 2.3.3"``."""
     known, releases = _every_release(), affected_releases(patch)
     spans: list[list[str]] = []
     for index, release in enumerate(known):
@@ -30,7 +30,7 @@ def affected(patch: Union[Patch, Unpatched]) -> str:
 
 
 def affected_releases(patch: Union[Patch, Unpatched]) -> list[str]:
-    """The same, each by itself, oldest first."""
+    """Return all affected releases, oldest first."""
     return [release for release in _every_release() if gate.in_ranges(release, patch.affected)]
 
 
@@ -49,7 +49,7 @@ def numbers(patch: Patch) -> str:
 
 
 def changes(patch: Patch) -> Optional[dict[str, str]]:
-    """``{"kind": "files", "what": "last.ckpt"}``, for JSON; ``None`` for nothing."""
+    """Return the changed results for JSON, ``{"kind": "files", "what": "last.ckpt"}``; ``None`` if there are none."""
     return patch.changes_results._asdict() if patch.changes_results else None
 
 
@@ -59,7 +59,7 @@ def title(patch: Patch) -> str:
 
 
 def diffs(patch: Patch) -> list[Path]:
-    """The patch's diffs, ``<name>*.patch``, of ``upstream/diffs``, which a wheel has in the package."""
+    """Return the patch's diffs, the files ``<name>*.patch`` in :data:`DIFFS`."""
     names = [other.name for other in catalogue.all_patches()]
     found = []
     for path in sorted(DIFFS.glob(f"{patch.name}*.patch")):
@@ -71,12 +71,9 @@ def diffs(patch: Patch) -> list[Path]:
 
 
 def as_dict(patch: Patch) -> dict[str, Any]:
-    """The whole record as JSON. Keys are only ever added.
+    """Return the record for JSON. Later versions may add keys, and keep the old ones.
 
-    ``name title group default added affected affected_releases fixed_in merged issues pull_requests commit tests
-    summary symptoms error targets witnesses note warns_of changes_results for_whom signs``. ``fixed_in`` is ``null``
-    for never, and for a fix that is ``merged`` and in no release yet. A target is
-    ``{"location", "adds", "since", "before"}``.
+    ``fixed_in`` is ``None`` if no release has the fix, also if the fix is ``merged``.
     """
     record = {
         "name": patch.name,
@@ -104,7 +101,7 @@ def as_dict(patch: Patch) -> dict[str, Any]:
         "changes_results": changes(patch),
         "for_whom": patch.opt_in,
         "signs": patch.signs,
-        # part of the note since 0.2.0
+        # empty since 0.2.0: the note has these facts
         "further_than_upstream": "",
         "equivalent_to": "",
         "relied_on": "",

@@ -15,11 +15,15 @@ from lightning_patches.engine import distributions
 DATA = "release_bounds.txt"
 DISTRIBUTIONS = ("lightning", "pytorch-lightning", "lightning-fabric")
 Bounds = Mapping[str, str]
-"""Package, or ``python`` -> the specifier that a release has for it."""
+"""Name of a package, or ``python`` -> the specifier in a release's requirements."""
 
 
 def parse_bounds(text: str) -> dict[str, dict[str, dict[str, str]]]:
-    """Distribution -> release, oldest first -> its bounds; the inverse of ``scripts/_bounds.py``."""
+    """Parse what ``scripts/_bounds.py`` writes.
+
+    Returns:
+        Distribution -> release, oldest first -> its bounds.
+    """
     table: dict[str, dict[str, dict[str, str]]] = {}
     for line in text.splitlines():
         if not line or line.startswith("#"):
@@ -51,23 +55,23 @@ def _table() -> dict[str, dict[str, dict[str, str]]]:
 
 
 def bounds(distribution: str, version: str) -> Bounds:
-    """The requirements of a release, without extras; empty for an unknown release."""
+    """Return the requirements of a release, without extras; empty for an unknown release."""
     return _table().get(distribution, {}).get(version, {})
 
 
 @lru_cache(maxsize=None)
 def bounded_packages() -> frozenset[str]:
-    """All packages that some release has a bound for."""
+    """Return all packages for which a release has a bound."""
     return frozenset(name for releases in _table().values() for found in releases.values() for name in found)
 
 
 def known(distribution: str) -> list[str]:
-    """The known releases of a distribution, oldest first, without the compromised ones."""
+    """Return the known releases of a distribution, oldest first, without the compromised ones."""
     return list(_table()[distribution])
 
 
 def is_known(distribution: str, version: str) -> bool:
-    """True if patches and bugs were compared with this release. A local label does not matter."""
+    """True if this release was checked for the known bugs. Local labels are ignored."""
     from packaging.utils import canonicalize_name
     from packaging.version import InvalidVersion, Version
 

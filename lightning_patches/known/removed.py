@@ -1,4 +1,4 @@
-"""Names of Lightning 1.x that 2.x has removed: the rows of ``removed.txt``."""
+"""Names that Lightning 2.x removed: the rows of ``removed.txt``."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _NEVER_CALLED = "never called: "
 
 
 class Removed(NamedTuple):
-    """One row.
+    """A name that was removed.
 
     Args:
         name: name in the row, ``"Trainer(gpus=)"``; modules without ``pytorch_lightning.``.
         kind: kind of the name.
-        owner: the module of a name, the class of an attribute, the function of an argument.
-        member: the module, name, argument, value, attribute or hook itself, ``"gpus"``.
+        owner: the module of a name, the class of an attribute, or the function of an argument; ``"Trainer"``.
+        member: the part of the name that was removed; ``"gpus"``.
         gone: first release without it.
         instead: replacement in 2.x.
-        is_silent: True if 2.x raises no error, for a hook that is never called.
+        is_silent: True if 2.x raises no error, because the name is a hook that is no longer called.
     """
 
     name: str
@@ -59,16 +59,16 @@ class Removed(NamedTuple):
 
     @property
     def impact(self) -> Impact:
-        what = "it is defined, and never called" if self.is_silent else "the release does not have it"
-        return Impact(f"{self.name} is of Lightning below {self.gone}; {what}.")
+        what = "never calls it" if self.is_silent else "does not have it"
+        return Impact(f"{self.name} belongs to Lightning below {self.gone}. This release {what}.")
 
 
 @lru_cache(maxsize=None)
 def rows() -> tuple[Removed, ...]:
-    """All rows, in their order.
+    """Return all rows in the order of the file.
 
     Raises:
-        ValueError: one is not of a known form.
+        ValueError: a row has an unknown form.
     """
     text = (pkgutil.get_data(__package__, "removed.txt") or b"").decode("utf-8")
     return tuple(_row(line.strip()) for line in text.splitlines() if line.strip() and not line.startswith("#"))
@@ -84,10 +84,10 @@ def _row(line: str) -> Removed:
             return Removed(
                 what, kind, owner, match["name"], gone, instead[len(_NEVER_CALLED) :] if silent else instead, silent
             )
-    raise ValueError(f"{what} is of no known form")
+    raise ValueError(f"{what} has an unknown form")
 
 
 def find(kind: Kind, member: str, owner: Optional[str] = None) -> Optional[Removed]:
-    """The row of this kind and member, and of this owner if one is given."""
+    """Return the first row with this kind and member, and with this owner if one is given."""
     found = (row for row in rows() if (row.kind, row.member) == (kind, member))
     return next((row for row in found if owner in (None, row.owner)), None)

@@ -1,7 +1,7 @@
 """Bugs without a patch, features that Lightning doesn't have, and errors with a cause outside of Lightning.
 
-Records only, as in ``patches/``. ``audit`` counts the bugs in :data:`UNPATCHED`. ``diagnose`` and ``show`` know these
-and the records in :data:`UNCOUNTED`, and say what to do.
+``audit`` counts the bugs in :data:`UNPATCHED`. ``diagnose`` and ``show`` give advice on these and on the records in
+:data:`UNCOUNTED`.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ class Unpatched(NamedTuple):
     Args:
         name: kebab-case, unique among all records and patches.
         title: the bug, the error or the feature, in one line.
-        group: for a bug, the kind of harm. ``"feature"`` for a feature that no release has. ``"environment"`` for a
+        group: for a bug, the kind of bug. ``"feature"`` for a feature that no release has. ``"environment"`` for a
             frequent error that is caused by other packages, the machine or the program.
         upstream: issue, official fix, first fixed release.
-        impact: what the user sees.
-        do: what to do, a sentence without its full stop; "" for ``Move to Lightning {move_to}``.
-        affected: version ranges that have it, as specifiers, any of which may match; empty for all.
-        move_to: for a bug, the first release that is safe to move to. Not always ``upstream.fixed_in``, which may have
-            another fault. "" if no release has a fix.
+        impact: effect on the user.
+        do: advice, a sentence without its full stop; "" for ``Move to Lightning {move_to}``.
+        affected: affected versions, as specifiers; one of them must match. Empty for all versions.
+        move_to: for a bug, the first release that is safe to move to; "" if no release has a fix. It may be later than
+            ``upstream.fixed_in`` if that release has another bug.
         why_not: for a bug, why there is no patch.
         advisories: identifiers of security advisories.
-        distributions: the affected ones; empty for all that ship Lightning's Trainer and Fabric.
-        is_shared: other errors have the same message: it is certain only in a traceback through ``impact.frames``.
-        only_with: other packages with which alone the bug shows, as in :class:`~lightning_patches.patch.Patch`.
+        distributions: the affected distributions; empty for all that ship Lightning's Trainer and Fabric.
+        is_shared: True if other errors have the same message, so that only a traceback through ``impact.frames`` proves
+            this one.
+        only_with: versions of other packages without which the bug does not occur, as in
+            :class:`~lightning_patches.patch.Patch`.
     """
 
     name: str
@@ -69,7 +71,7 @@ ADVICE = "do not import it: uninstall it, install 2.6.1 or 2.6.4, and replace ev
 """Advice about the two releases that were compromised on PyPI."""
 
 WITH_PKG_RESOURCES = "setuptools<82"
-"""The releases of setuptools that have ``pkg_resources``: 81.0.0 is the last one."""
+"""Releases of setuptools that have ``pkg_resources``; 81.0.0 is the last one."""
 
 UNPATCHED = (
     Unpatched(
@@ -92,8 +94,8 @@ UNPATCHED = (
         affected=(">=2.1.3,<2.2.2",),
         upstream=Upstream(pull_requests=(19755,), fixed_in="2.2.2"),
         impact=Impact(
-            "Under FSDP, Fabric.setup walks over the wrapped model with Module.apply, for which FSDP gathers "
-            "and shards all parameters again: slow, and weights can be lost.",
+            "Under FSDP, Fabric.setup calls Module.apply on the wrapped model, for which FSDP gathers and shards all "
+            "parameters again. That is slow, and weights can be lost.",
         ),
         why_not="a patch needs a test on several GPUs, which was not possible yet",
         move_to="2.2.2",
@@ -105,8 +107,8 @@ UNPATCHED = (
         affected=(">=2.0.0,<2.3.3",),
         upstream=Upstream(fixed_in="2.3.3"),
         impact=Impact(
-            "A LightningApp that can be reached over the network lets others write files and run code. Training "
-            "with Trainer or Fabric does not use it.",
+            "If a LightningApp can be reached over the network, others can write files and run code. Training with "
+            "Trainer or Fabric does not use it.",
         ),
         why_not="it is not in Trainer or Fabric, and 2.3.3 removed the App framework",
         move_to="2.3.3",
@@ -120,15 +122,15 @@ UNPATCHED = (
         affected=(">=1.8.4,<2.0.8",),
         upstream=Upstream(fixed_in="2.0.8"),
         impact=Impact(
-            "`import lightning` imports the App framework, which asks lightning-cloud for a name that 0.6.0 no longer "
-            "has. pip installs the newest lightning-cloud, as these releases set no upper bound.",
+            "`import lightning` imports the App framework, which imports a name that lightning-cloud 0.6.0 no longer "
+            "has. pip installs the newest lightning-cloud, since these releases set no upper bound.",
             ("cannot import name 'AppinstancesIdBody' from 'lightning_cloud.openapi'",),
             error="ImportError: cannot import name 'AppinstancesIdBody' from 'lightning_cloud.openapi' (...)",
             frames=("/lightning/app/",),
         ),
         do='Run `pip install "lightning-cloud<0.6"`, or install pytorch-lightning in the same version and import '
         "pytorch_lightning, which has no App framework, or move to Lightning 2.0.8",
-        why_not="it is in the App framework, which the patches leave alone, and an older lightning-cloud solves it",
+        why_not="it is in the App framework, which the patches do not change, and an older lightning-cloud avoids it",
         move_to="2.0.8",
         distributions=("lightning",),
         only_with=("lightning-cloud>=0.6",),
@@ -266,7 +268,7 @@ UNCOUNTED = (
             ("use_libuv was requested but PyTorch was",),
             error="RuntimeError: use_libuv was requested but PyTorch was built without libuv support",
         ),
-        do="Set USE_LIBUV=0 before the start: `export USE_LIBUV=0` (cmd: `set USE_LIBUV=0`, PowerShell: "
+        do="Set USE_LIBUV=0 before you start the program: `export USE_LIBUV=0` (cmd: `set USE_LIBUV=0`, PowerShell: "
         "`$env:USE_LIBUV=0`), or `os.environ['USE_LIBUV'] = '0'` above the import of torch",
     ),
     Unpatched(
@@ -292,7 +294,7 @@ UNCOUNTED = (
             error="ModuleNotFoundError: No module named 'pkg_resources'",
             frames=("lightning_utilities/core/imports.py",),
         ),
-        do=f'`pip install -U lightning-utilities`, or `pip install "{WITH_PKG_RESOURCES}"`',
+        do=f'Run `pip install -U lightning-utilities`, or `pip install "{WITH_PKG_RESOURCES}"`',
         is_shared=True,
     ),
     Unpatched(
@@ -316,8 +318,8 @@ UNCOUNTED = (
             error="ImportError: cannot import name '...' from 'lightning_fabric...' (...)",
             frames=("/pytorch/", "/fabric/", "lightning_utilities/", "torchmetrics/"),
         ),
-        do="`pip uninstall -y lightning pytorch-lightning lightning-fabric lightning-utilities`, and then "
-        "`pip install` the one that your program imports",
+        do="Run `pip uninstall -y lightning pytorch-lightning lightning-fabric lightning-utilities`, and then "
+        "`pip install` the package that your program imports",
         is_shared=True,
     ),
     Unpatched(
@@ -343,8 +345,8 @@ UNCOUNTED = (
         group="environment",
         upstream=Upstream(),
         impact=Impact(
-            "The checkpoint holds objects, for instance among its hyperparameters. torch.load refuses them with "
-            "weights_only=True, which is its default since torch 2.6.",
+            "The checkpoint contains objects of other classes, for example in its hyperparameters. torch.load refuses "
+            "them with weights_only=True, which is the default since torch 2.6.",
             ("Weights only load failed", "WeightsUnpickler error: Unsupported global"),
             error="_pickle.UnpicklingError: Weights only load failed.",
         ),
@@ -395,8 +397,8 @@ UNCOUNTED = (
             "maintenance mode and will not receive further updates.",
         ),
         do='Use a database: `MLFlowLogger(tracking_uri="sqlite:///mlflow.db")`, and open it with `mlflow ui '
-        "--backend-store-uri sqlite:///mlflow.db`. To keep the directory, set MLFLOW_ALLOW_FILE_STORE=true before the "
-        'start, or `pip install "mlflow<3.13"`',
+        "--backend-store-uri sqlite:///mlflow.db`. To keep the directory, set MLFLOW_ALLOW_FILE_STORE=true before you "
+        'start the program, or run `pip install "mlflow<3.13"`',
     ),
     Unpatched(
         name="devices-unlike-launcher",
@@ -449,7 +451,7 @@ UNCOUNTED = (
     ),
     Unpatched(
         name="ranks-of-a-zipapp",
-        title="DDP cannot start further ranks of a program that is a directory or an archive with a __main__.py",
+        title="DDP cannot start the other ranks of a program that is a directory or an archive with a __main__.py",
         group="crash",
         affected=(">=1.5.0",),
         upstream=Upstream(),
@@ -461,7 +463,7 @@ UNCOUNTED = (
         ),
         do="Start the ranks with torchrun: `torchrun --nproc_per_node=N app.pyz`. Or run the file, `python "
         'directory/__main__.py`, or use strategy="ddp_spawn"',
-        why_not="torchrun does it",
+        why_not="torchrun can start such ranks",
     ),
     Unpatched(
         name="rich-markup-in-names",
@@ -470,8 +472,8 @@ UNCOUNTED = (
         affected=(">=1.6.0",),
         upstream=Upstream(),
         impact=Impact(
-            "Where rich is installed, test() and validate() print their results as a table of rich, and rich takes "
-            "`[/m]` in the name of a metric for markup.",
+            "If rich is installed, test() and validate() print their results as a table of rich. It interprets `[/m]` "
+            "in the name of a metric as markup.",
             ("MarkupError: closing tag '...' at position ... doesn't match any open tag",),
             error="rich.errors.MarkupError: closing tag '...' at position ... doesn't match any open tag",
             frames=("/loops/evaluation_loop.py", "/loops/dataloader/evaluation_loop.py", "/callbacks/"),

@@ -37,7 +37,7 @@ quiet = dict(logger=False, enable_checkpointing=False, enable_progress_bar=False
 for _ in range(2):
     print("callbacks", pl.Trainer(accelerator="cpu", devices=1, **quiet).callbacks)
 import _lightning_patches
-_lightning_patches._told = False  # as in another process
+_lightning_patches._warned = False  # as in another process
 for _ in range(2):
     print("callbacks", fabric.Fabric(accelerator="cpu", devices=1)._callbacks)
 """
@@ -90,7 +90,7 @@ def test_broken_toggle_is_reported_at_start_and_by_the_entry_point(autostarted: 
     named, told, *rest = launch(autostarted, "lightning", LIGHTNING_PATCHES="logged-metric-device")
     assert "Did you mean 'logged-metrics-device'" in named
     assert "Nothing is patched." in named
-    assert "could not activate: see its message above" in told
+    assert "could not activate the patches. Read its message above" in told
     assert rest == [*NO_CALLBACKS, told, *NO_CALLBACKS]
 
 
@@ -185,7 +185,7 @@ def test_lazy_import_warns_in_python_3_15(tmp_path: Path, script: str, is_told: 
 class TestWithoutLightning:
     @pytest.fixture(autouse=True)
     def _fresh(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(_lightning_patches, "_told", False)
+        monkeypatch.setattr(_lightning_patches, "_warned", False)
         monkeypatch.delitem(sys.modules, "lightning_patches.activation.startup", raising=False)
         for name in (*_lightning_patches._RANK_VARIABLES, startup.LAUNCHED_FOR, startup.PARENT):
             monkeypatch.delenv(name, raising=False)

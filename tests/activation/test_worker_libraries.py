@@ -49,7 +49,7 @@ def look():
     hooks = sys.modules.get("lightning_patches.engine.hooks")
     other = sys.modules.get("sitecustomize")
     return {
-        "armed": bool(hooks and hooks.in_force()),
+        "armed": bool(hooks and hooks.is_watching()),
         "toggle": os.environ.get("LIGHTNING_PATCHES"),
         "path": [entry for entry in sys.path if "launcher" in entry],
         "sitecustomize": getattr(other, "NAME", None),
@@ -143,7 +143,7 @@ class TestPythonPath:
     def _fresh(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in (startup.PARENT, startup.PARENT_TOGGLE, startup.LAUNCHED_FOR):
             monkeypatch.delenv(name, raising=False)
-        monkeypatch.setattr(hooks._finder, "reach_workers", None)
+        monkeypatch.setattr(hooks._finder, "on_worker_library", None)
         for name in hooks.WORKER_LIBRARIES:
             monkeypatch.delitem(sys.modules, name, raising=False)
 
@@ -171,13 +171,13 @@ class TestPythonPath:
         monkeypatch.setenv(startup.PARENT, startup.this_python())
         if is_imported:
             monkeypatch.setitem(sys.modules, "joblib", os)
-            hooks.call_for_worker_libraries(startup._reach_workers)
+            hooks.call_for_worker_libraries(startup._patch_workers)
         else:
-            hooks.call_for_worker_libraries(startup._reach_workers)
+            hooks.call_for_worker_libraries(startup._patch_workers)
             assert os.environ.get("PYTHONPATH") == before
             assert hooks._finder.find_spec("joblib") is None
         assert os.environ["PYTHONPATH"] == during
-        startup._leave_workers()
+        startup._undo_worker_settings()
         assert os.environ.get("PYTHONPATH") == (before or None)
         assert startup.PARENT not in os.environ
 

@@ -243,8 +243,8 @@ def test_nothing_is_imported_when_the_variable_is_unset() -> None:
     program = """
         import sys
         from lightning_patches.activation import startup
-        startup._fire(startup._parse("none"))
-        startup._fire(startup._parse("1"))
+        startup._activate_now(startup._parse("none"))
+        startup._activate_now(startup._parse("1"))
         ours = ("lightning_patches.ranks.hang", "lightning_patches.ranks.rank_by_rank")
         print([name for name in sys.modules if name.startswith(ours)])
     """

@@ -104,7 +104,7 @@ def without_source(original, namespace):
 def copied(original):
     return types.FunctionType(original.__code__, original.__globals__, original.__name__)
 
-dress, compose = functions.dress, attributes.Slot.compose
+dress, compose = functions.copy_metadata, attributes.PatchedAttribute.compose
 build = times_ten
 {sabotage}
 use_catalogue(toy(
@@ -126,7 +126,7 @@ def is_overridden(name, instance, parent):
 '''
 
 
-DRESSED = "functions.dress = lambda r, raw, o, a, n: (dress(r, raw, o, a, n), {})[0]"
+DRESSED = "functions.copy_metadata = lambda r, raw, o, a, n: (dress(r, raw, o, a, n), {})[0]"
 FAULTS = {
     "none": ("", set()),
     "a trace to the original": (
@@ -145,19 +145,21 @@ FAULTS = {
     ),
     "no source": ("build = without_source", {"source can be shown"}),
     "aliases left": (
-        "follow = references.follow\n"
-        "references.follow = lambda moved, modules: follow(moved, list if any(s.layers for s in moved) else modules)",
+        "follow = references.update_copies\n"
+        "references.update_copies = (\n"
+        "    lambda moved, modules: follow(moved, list if any(s.layers for s in moved) else modules))",
         {"no alias of the original is left (patched after import)"},
     ),
     "an addition left": (
-        "attributes.Slot.compose = lambda s: compose(s) if s.layers or s.original is not functions.MISSING else True",
+        "attributes.PatchedAttribute.compose = (\n"
+        "    lambda s: compose(s) if s.layers or s.original is not functions.MISSING else True)",
         {"undo is exact"},
     ),
     "a copy put back": (
         "def undo(s):\n"
         "    if not s.layers and isinstance(s.original, types.FunctionType): s.original = copied(s.original)\n"
         "    return compose(s)\n"
-        "attributes.Slot.compose = undo",
+        "attributes.PatchedAttribute.compose = undo",
         {
             "undo is exact",
             "signature is kept",

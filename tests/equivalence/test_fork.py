@@ -119,7 +119,7 @@ def test_selection_has_its_own_version(tmp_path):
         (["2.4.0", "--only", "logged-metrics-device"], "2.4.0 does not have the bug of logged-metrics-device"),
         (["2.2.5", "--only", "no-such-patch"], "there is no patch, issue or pull request"),
         (["2.2.5", "--only", ""], "there is no patch, issue or pull request"),
-        (["2.2.5.whl"], "2.2.5.whl is not a wheel of lightning or pytorch-lightning as PyPI has it"),
+        (["2.2.5.whl"], "2.2.5.whl is not the file name of a wheel of lightning or pytorch-lightning on PyPI"),
         (["missing/lightning-2.2.5-py3-none-any.whl"], "No such file"),
     ],
 )
@@ -148,7 +148,7 @@ def test_package_without_diffs_is_reported(tmp_path):
 def test_unofficial_wheel_is_refused(tmp_path):
     other = tmp_path / "lightning-2.2.5-py3-none-any.whl"
     other.write_bytes(_releases.wheel("lightning", "2.2.4").read_bytes())
-    with pytest.raises(LookupError, match="is not the wheel that PyPI has"):
+    with pytest.raises(LookupError, match="is not the wheel on PyPI"):
         _fork.make(other)
 
 

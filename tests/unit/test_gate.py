@@ -72,7 +72,7 @@ def test_fixed_and_later_releases_are_not_affected(world: World, version: str) -
 def test_release_newer_than_all_known_ones_is_not_patched(world: World) -> None:
     made = decision(world, "2.5.1", patch=UNFIXED)
     assert made.verdict == "not-affected"
-    assert "newer than the releases this patch was proven on" in made.reason
+    assert "newer than the releases this patch was tested on" in made.reason
 
 
 @pytest.mark.parametrize("version", ["2.2.5+cu118", "2.3.3+vendor.7"])
@@ -110,7 +110,7 @@ def test_unreadable_version_is_not_patched(world: World, version: str) -> None:
 def test_vendor_edit_of_the_target_is_drifted(world: World) -> None:
     made = decision(world, "2.3.3", EDITED)
     assert made == Decision(
-        "drifted", f"{FUNCTION} in lightning 2.3.3 is not the code of any known release; left alone"
+        "drifted", f"{FUNCTION} in lightning 2.3.3 is not the code of any known release; left unchanged"
     )
 
 
@@ -120,7 +120,7 @@ def test_vendor_edit_outside_the_target_is_ignored(world: World) -> None:
 
 def test_vendor_backport_is_recognized(world: World) -> None:
     made = decision(world, "2.3.3", "# backported\n" + FIXED)
-    assert made == Decision("fixed-upstream", f"the code of {FUNCTION} in lightning 2.3.3 has the fix already")
+    assert made == Decision("fixed-upstream", f"the code of {FUNCTION} in lightning 2.3.3 already has the fix")
 
 
 def test_backport_is_recognized_in_the_witness(world: World) -> None:
@@ -175,8 +175,8 @@ def test_patch_applies_around_a_function_that_a_fork_changed(fork: World, order:
 def test_patch_is_drifted_when_it_could_undo_the_fix_of_a_fork(fork: World) -> None:
     assert decision(fork, "2.3.3+patches.1", FORKED) == Decision(
         "drifted",
-        f"lightning 2.3.3+patches.1 carries carried in {FUNCTION}, which this patch changes, too; build a fork with "
-        "both, by `lightning-patches fork` with `--only default,toy`",
+        f"lightning 2.3.3+patches.1 carries carried in {FUNCTION}, which this patch also changes; build a fork with "
+        "both: `lightning-patches fork RELEASE --only default,toy`",
     )
 
 
@@ -196,19 +196,19 @@ def test_warning_patch_is_skipped_when_a_fork_carries_the_fix(fork: World) -> No
 def test_fork_of_another_version_of_this_package_is_drifted(fork: World, change: str) -> None:
     made = decision(fork, "2.3.3+patches.1", FORKED.replace("str(value * scale)", change), toy(around=("carried",)))
     assert made.verdict == "drifted"
-    assert made.reason.endswith("build the fork anew, another lightning-patches has built it")
+    assert made.reason.endswith("another lightning-patches built this fork: build it again")
 
 
 def test_missing_target_is_drifted(world: World) -> None:
     made = decision(world, "2.3.3", AFFECTED.replace("def compute", "def calculate"))
-    assert made == Decision("drifted", f"{FUNCTION} in lightning 2.3.3 is missing; left alone")
+    assert made == Decision("drifted", f"{FUNCTION} in lightning 2.3.3 is missing; left unchanged")
 
 
 def test_missing_module_is_drifted(world: World) -> None:
     world.know(toy())
     namespace = world.install("2.3.3")
     (world.root / "lightning" / "pytorch" / "subject.py").unlink()
-    assert decide(toy(), namespace).reason == f"{FUNCTION} in lightning 2.3.3 is missing; left alone"
+    assert decide(toy(), namespace).reason == f"{FUNCTION} in lightning 2.3.3 is missing; left unchanged"
 
 
 def test_added_target_is_applied(world: World) -> None:

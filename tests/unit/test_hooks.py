@@ -250,7 +250,7 @@ def test_package_without_a_target_has_no_extra_frames(world: World) -> None:
     patcher = world.patcher(toy(*TARGETS))
 
     def armed() -> Patcher:
-        patcher.activate(toggle.parse("1", patcher.catalogue), on_behalf_of=armed)
+        patcher.activate(toggle.parse("1", patcher.catalogue), caller=armed)
         return patcher
 
     hooks.install(armed)
@@ -482,7 +482,7 @@ def test_concurrent_imports_do_not_deadlock(world: World, monkeypatch: pytest.Mo
     patcher = world.patcher(toy())
 
     def armed() -> Patcher:
-        patcher.activate(toggle.parse("1", patcher.catalogue), on_behalf_of=armed)
+        patcher.activate(toggle.parse("1", patcher.catalogue), caller=armed)
         return patcher
 
     hooks.install(armed)

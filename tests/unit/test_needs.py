@@ -46,13 +46,13 @@ def activate(world: World, need: Need, spec: str = "all") -> Patcher:
 def test_missing_need_is_reported_and_nothing_changes(library: World, need: Need, words: str) -> None:
     patcher = activate(library, need)
     (before,) = entries(patcher)
-    assert before.verdict == "pending" and f"needs {words}, which is looked for then" in before.reason
+    assert before.verdict == "pending" and f"needs {words}, which is checked then" in before.reason
     assert "needed_library" not in sys.modules, "asking for verdicts imports nothing"
     assert library.load().compute(3) == 6
     (after,) = entries(patcher)
     assert (after.verdict, after.reason) == (
         "not-supported",
-        f"needs {words}, which needed_library 2.2.2 here does not have",
+        f"needs {words}, which the installed needed_library 2.2.2 does not have",
     )
 
 

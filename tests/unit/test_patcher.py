@@ -369,8 +369,8 @@ def test_remaining_references_to_the_original_are_named(world: World, monkeypatc
     patcher = world.activate(toy(), toy(Target(METHOD, plus("!")), name="second"))
     first, second = verdicts.entries(patcher)
     assert first.verdict == second.verdict == "applied"
-    assert first.reason.startswith(f"in place, but {', '.join(HELD)} still holds the original")
-    assert second.reason.startswith("in place, but helper.LIST[1] still holds the original")
+    assert first.reason.startswith(f"in place, but {', '.join(HELD)} still references the original")
+    assert second.reason.startswith("in place, but helper.LIST[1] still references the original")
 
 
 def test_remaining_references_to_the_replacement_are_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -561,7 +561,7 @@ def test_existing_attribute_is_not_replaced_by_an_addition(world: World) -> None
     mine = module.Child.added = lambda self: "mine"
     patcher = world.activate(toy(ADDS))
     assert module.Child.added is mine
-    assert "is there already" in verdict(patcher).reason
+    assert "already exists" in verdict(patcher).reason
 
 
 def test_missing_class_is_reported(world: World) -> None:
@@ -975,8 +975,8 @@ def test_changed_release_on_disk_is_drifted(world: World, capsys: pytest.Capture
     patcher = world.activate(*patches)
     assert module.compute(3) == 6
     reason = (
-        "this process runs lightning 2.5.0, and 2.3.3 has been installed since: restart it (in a notebook, restart the "
-        "kernel)"
+        "this process has imported lightning 2.5.0, and 2.3.3 was installed later: restart it (in a notebook, restart "
+        "the kernel)"
     )
     assert verdict(patcher) == verdict(patcher, "second") == gate.Decision("drifted", reason)
     assert verdict(patcher, "unaffected").verdict == "fixed-upstream"
@@ -1028,7 +1028,9 @@ PAIR = toy(FUNCTION, METHOD), toy("pytorch.subject:other", name="second")
 
 
 @pytest.mark.parametrize("spec", ["all", "all,strict"])
-@pytest.mark.parametrize(("owner", "name"), [(gate, "decide"), (attributes, "resolve"), (attributes.Slot, "compose")])
+@pytest.mark.parametrize(
+    ("owner", "name"), [(gate, "decide"), (attributes, "resolve"), (attributes.PatchedAttribute, "compose")]
+)
 @pytest.mark.parametrize("at", [0, 1])
 def test_interruption_leaves_no_partial_patch(
     world: World, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, at: int, spec: str
@@ -1050,7 +1052,7 @@ def test_interrupted_late_activation_is_undone(world: World, monkeypatch: pytest
     world.install()
     module = world.load()
     before = contents(module)
-    failing_once(monkeypatch, attributes.Slot, "compose", KeyboardInterrupt(), at)
+    failing_once(monkeypatch, attributes.PatchedAttribute, "compose", KeyboardInterrupt(), at)
     patcher = world.patcher(*PAIR)
     with pytest.raises(KeyboardInterrupt):
         patcher.activate(toggle.parse("all", PAIR))
@@ -1185,7 +1187,7 @@ def test_replacement_inside_a_foreign_wrapper_is_reported(world: World) -> None:
     assert module.compute(3) == 60
     made = verdict(patcher, "first")
     assert made.verdict == "applied"
-    assert made.reason == f"still in place, although it is not selected: other code holds it in {FUNCTION}"
+    assert made.reason == f"still applied, although not selected: other code keeps it in {FUNCTION}"
     for _ in range(2):
         assert patcher.deactivate() == ["lightning.pytorch.subject.compute"]
     assert module.compute(3) == 60

@@ -274,7 +274,7 @@ def test_unusable_stderr_does_not_stop_the_import(tmp_path: Path, stderr: str, t
     write_lightning(tmp_path)
     program = (
         TOY
-        + f"sys.stderr = {stderr}\nstartup.hooks.install(startup._Armed(None, tolerant=True))"
+        + f"sys.stderr = {stderr}\nstartup.hooks.install(startup._Activation(None, tolerant=True))"
         + VALUES
         + "os._exit(0)"
     )
@@ -340,8 +340,8 @@ def test_import_of_lightning_leaves_garbage_collection_unchanged(tmp_path: Path)
         TOY
         + """
 import gc
-seen, fire = [], startup._fire
-startup._fire = lambda *arguments: (seen.append(gc.isenabled()), fire(*arguments))
+seen, fire = [], startup._activate_now
+startup._activate_now = lambda *arguments: (seen.append(gc.isenabled()), fire(*arguments))
 startup.on_import()
 import lightning.pytorch.subject
 print(seen, gc.isenabled(), lightning_patches.report()[0].verdict)
@@ -391,7 +391,7 @@ def test_report_names_a_broken_toggle(tmp_path: Path) -> None:
     write_lightning(tmp_path, source=AFFECTED)
     program = TOY.replace('["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"', '["NOTHING"] = ""').replace("del os", "0 and os")
     assert check(program + "print(lightning_patches.report()[0].reason)", tmp_path, LIGHTNING_PATCHES="nonsense") == (
-        "not selected by nonsense, which is in error"
+        "not selected by nonsense, which is invalid"
     )
 
 
@@ -487,7 +487,7 @@ def test_selection_that_drops_patches_is_reported_once(
     assert done.returncode == 0, done
     said = [line for line in done.stderr.splitlines() if "replaces" in line]
     expected = (
-        f"lightning_patches: activate({spec!r}) replaces the selection; patches that are off now: 1. "
+        f"lightning_patches: activate({spec!r}) replaces the selection: 1 patch is off now. "
         f"activate('default,{spec}') keeps them."
     )
     assert said == [expected] * lost, done

@@ -1,9 +1,10 @@
 """Activate the patches when Python starts, then run the ``sitecustomize`` that this one shadows.
 
-Python imports this under ``lightning-patches run``, from what ``autostart export`` wrote, or below a program that
-imports the package and a library whose workers don't run its script. Every Python that the program starts does so,
-whatever its version and environment. This activates only in the environment of `run`, in the version that was exported,
-or in such workers. In all others it only runs the next ``sitecustomize``. The code is valid in Python 2.7, too.
+Python imports this module if its directory is on PYTHONPATH. ``lightning-patches run`` and the job script of
+``autostart export`` put it there. So does a program that imports the package and a library whose workers don't run the
+program's script. All Pythons that the program starts inherit PYTHONPATH, also those of other versions and environments.
+So this module activates the patches only in the environment of ``run``, in the exported version, or in such workers.
+Elsewhere it only runs the next ``sitecustomize``. Therefore the code must be valid in Python 2.7.
 """
 
 import os
@@ -19,10 +20,10 @@ _WORKER_LIBRARIES = ("distributed", "joblib", "loky", "submitit")
 
 def _is_for_this_python():
     # type: () -> bool
-    """Return True if patches are wanted here: set by LIGHTNING_PATCHES, in the environment or version that was chosen.
+    """Return True if LIGHTNING_PATCHES is set, and this is the environment of ``run`` or the exported version.
 
-    If LIGHTNING_PATCHES is blank, the package must not be loaded at all: loaded but inactive, it would turn the
-    script's own import, which means the default set, into a no-op.
+    If LIGHTNING_PATCHES is blank, the package must not be imported here. It would be inactive, and the script's later
+    ``import lightning_patches``, which means the default set, would do nothing.
     """
     if not os.environ.get("LIGHTNING_PATCHES", "").replace(",", " ").strip():
         return False
@@ -31,29 +32,29 @@ def _is_for_this_python():
 
 def _is_worker_of_patched():
     # type: () -> bool
-    """Return True in a worker, of a library of ``_WORKER_LIBRARIES``, of a program that imports the package."""
-    words = getattr(sys, "orig_argv", [])  # Python 3.10
-    arguments = getattr(sys, "argv", [])  # without the name of the module, at this time
+    """Return True if a library of ``_WORKER_LIBRARIES`` started this worker for a program that imports the package."""
+    words = getattr(sys, "orig_argv", [])  # since Python 3.10
+    arguments = getattr(sys, "argv", [])  # "-m" and the arguments; the name of the module is not in it yet
     if os.environ.get(_PARENT) != _THIS_PYTHON or arguments[:1] != ["-m"] or len(words) <= len(arguments):
         return False
     return words[-len(arguments)].partition(".")[0] in _WORKER_LIBRARIES
 
 
-def _take_over_selection():
+def _inherit_selection():
     # type: () -> None
-    """Select the patches that the program has selected by ``activate``, by LIGHTNING_PATCHES, or by its import."""
+    """Select the patches of the program that started this worker."""
     own = os.environ.get("LIGHTNING_PATCHES", "").replace(",", " ").strip()
     os.environ["LIGHTNING_PATCHES"] = os.environ.get(_PARENT + "_TOGGLE", own) or "default"
 
 
-def _arm():
+def _import_package():
     # type: () -> None
     """Import the package, which reads LIGHTNING_PATCHES."""
     if "lightning_patches" in sys.modules:
         return
-    # The package may be in a directory that is not on the path. Last on the path, the directory shadows nothing. It
-    # stays for this import only, since a package finds its modules without it. An exported directory stays on the path:
-    # wrapt is in it, and is imported together with Lightning.
+    # The package's directory may not be on the path. It is appended, so that it shadows nothing, and removed after this
+    # import, since an imported package finds its modules without the path. An exported directory stays on the path,
+    # because wrapt is in it, which is imported together with Lightning.
     is_exported = os.path.isdir(_EXPORTED)
     root = _EXPORTED if is_exported else os.path.dirname(os.path.dirname(os.path.dirname(_OWN)))
     sys.path.append(root)
@@ -62,7 +63,7 @@ def _arm():
     except Exception as error:
         try:
             line = "lightning_patches: not activated: " + type(error).__name__ + ": " + str(error) + "\n"
-            os.write(2, line.encode("utf-8"))  # past the buffer: what stays in it ends the program with status 120
+            os.write(2, line.encode("utf-8"))  # past the buffer: if it can't be flushed, Python ends with status 120
         except Exception:
             pass
     finally:
@@ -75,22 +76,22 @@ def _is_first():
     return os.environ.get("PYTHONPATH", "").split(os.pathsep)[0] == _OWN
 
 
-def _put_first():
+def _move_to_front():
     # type: () -> None
-    """Move this directory back to the front of PYTHONPATH, for the processes that this one starts.
+    """Move this directory back to the front of PYTHONPATH for child processes.
 
-    OpenTelemetry and Elastic APM put a directory in front whose ``sitecustomize`` does not run the next one.
+    OpenTelemetry and Elastic APM put a directory in front of it, and their ``sitecustomize`` does not run the next one.
     """
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if _OWN in path[1:]:
         os.environ["PYTHONPATH"] = os.pathsep.join([_OWN] + [entry for entry in path if entry != _OWN])
 
 
-def _put_first_before_exec():
+def _move_to_front_before_exec():
     # type: () -> None
-    """In an installed command such as ``opentelemetry-instrument``, act before it replaces itself by the program.
+    """Move this directory to the front when a command such as ``opentelemetry-instrument`` calls ``os.execv``.
 
-    Scripts, whose names end in .py, keep their ``os.execv``.
+    Scripts (with names that end in .py) keep the original ``os.execv``.
     """
     command = (getattr(sys, "argv", None) or [""])[0]
     if command in ("", "-c", "-m") or command.endswith(".py"):
@@ -99,15 +100,15 @@ def _put_first_before_exec():
 
     def execv(path, arguments):
         # type: (str, list[str]) -> None
-        _put_first()
+        _move_to_front()
         execute(path, arguments)
 
     os.execv = execv  # type: ignore[assignment]
 
 
-def _chain(stays_on_path):
+def _run_next(stays_on_path):
     # type: (bool) -> None
-    """Import the ``sitecustomize`` that comes next on the path, module or package, in place of this one."""
+    """Import the next ``sitecustomize`` on the path, a module or a package, in place of this one."""
     here = [entry for entry in sys.path if os.path.abspath(entry) == _OWN]
     index = sys.path.index(here[0]) if here else 0
     sys.path[:] = [entry for entry in sys.path if entry not in here]
@@ -116,7 +117,7 @@ def _chain(stays_on_path):
         __import__(__name__)
     except ImportError as error:
         if getattr(error, "name", __name__) != __name__:
-            raise  # the other one is there, and lacks something: Python reports it as it would have without us
+            raise  # the next sitecustomize exists, and one of its imports failed: Python reports that
     finally:
         sys.modules.setdefault(__name__, own)
         if stays_on_path:
@@ -126,15 +127,15 @@ def _chain(stays_on_path):
 if __name__ == "sitecustomize":
     _is_worker = _is_worker_of_patched()
     if _is_worker:
-        _take_over_selection()
+        _inherit_selection()
     _wanted = _is_for_this_python()
     _stays = _wanted and _is_first()
     if _wanted or _is_worker:
-        _arm()
+        _import_package()
     if _stays:
-        _put_first_before_exec()
+        _move_to_front_before_exec()
     try:
-        _chain(_stays or _PARENT not in os.environ)
+        _run_next(_stays or _PARENT not in os.environ)
     finally:
         if _stays:
-            _put_first()
+            _move_to_front()

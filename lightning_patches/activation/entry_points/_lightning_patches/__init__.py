@@ -1,8 +1,8 @@
 """The entry points that Python and Lightning call in an environment with this package.
 
-This is a separate package because an import of ``lightning_patches`` activates the patches. Only the user may do that:
-a start of Python or a ``Trainer()`` must not, and an import without activation would make the user's later ``import
-lightning_patches`` a no-op.
+This is a separate package because importing ``lightning_patches`` activates the patches. Only the user may do that, and
+not a start of Python or a ``Trainer()``. An import without activation is no solution: it would turn the user's later
+``import lightning_patches`` into a no-op.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # this runs at the start of every Python: no import that can be done without
+if TYPE_CHECKING:  # this module runs at every start of Python, and imports as little as possible
     from typing import Any
 
 VARIABLE = "LIGHTNING_PATCHES"
@@ -20,7 +20,7 @@ PARENT = "_LIGHTNING_PATCHES_PARENT"
 _NOTHING = frozenset({"0", "off", "false", "no", "none"})
 _RANK_VARIABLES = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "JSM_NAMESPACE_RANK")
 
-_told = False
+_warned = False
 
 
 def start() -> None:
@@ -32,24 +32,27 @@ def start() -> None:
 def callbacks() -> list[Any]:
     """Entry point of Lightning's groups ``*.callbacks_factory``, called at every ``Trainer()`` and ``Fabric()``.
 
-    Warns, once in each rank, if this process is not patched, but the environment asks for patches, the script imports
-    ``lightning_patches`` lazily, or this is a worker of a program that imports it.
+    Warns once in each rank if this process is not patched although it should be: because LIGHTNING_PATCHES is set, the
+    script imports ``lightning_patches`` lazily, or this is a worker of a program that imports it.
 
     Returns:
         No callback.
     """
-    global _told
-    if _told or not (_wanted() or not _items() and (_is_lazy() or _is_worker_of_patched())):
+    global _warned
+    if _warned or not (_wanted() or not _items() and (_is_lazy() or _is_worker_of_patched())):
         return []
     startup: Any = sys.modules.get("lightning_patches.activation.startup")
     if startup is None or not startup.is_settled():
-        _told = True
-        _say(startup is not None)
+        _warned = True
+        _warn(startup is not None)
     return []
 
 
 def _wanted() -> bool:
-    """``lightning_patches.engine.words.asks_for_patches``, which cannot be imported without importing the package."""
+    """True if LIGHTNING_PATCHES requests patches.
+
+    A copy of ``lightning_patches.engine.words.asks_for_patches``, whose import would activate the patches.
+    """
     if sys.flags.ignore_environment and LAUNCHED_FOR not in os.environ:  # python -E or -I, except under `run`
         return False
     items = _items()
@@ -63,10 +66,11 @@ def _items() -> list[str]:
 def _is_worker_of_patched() -> bool:
     """Return True in a worker of a program that has activated the patches by an import.
 
-    A worker that does not run the program's script does not import the package. The launcher's ``sitecustomize``
-    activates it in workers of some libraries. Others are left, such as ranks that are spawned by a script with the
-    import below its ``__main__`` guard. It is too late to activate now: the functions that made this ``Trainer`` and
-    its callbacks were not patched. Other scripts that the program starts are no workers.
+    A worker that does not run the program's script does not import the package. In workers of some libraries, the
+    launcher's ``sitecustomize`` imports it. Other workers stay unpatched, such as ranks that are spawned by a script
+    with the import below its ``__main__`` guard. Activation at this point would be too late, since unpatched functions
+    have already created this ``Trainer`` and its callbacks. Other scripts that the program starts do not count as
+    workers.
     """
     if PARENT not in os.environ or sys.flags.ignore_environment:
         return False
@@ -78,21 +82,21 @@ def _is_worker_of_patched() -> bool:
 
 
 def _is_lazy() -> bool:
-    """Return True if a lazy import of Python 3.15 still waits for its first use."""
+    """Return True if the script imports the package lazily (Python 3.15) and has not used it yet."""
     return "lightning_patches" in getattr(sys, "lazy_modules", ()) and "lightning_patches" not in sys.modules
 
 
-def _say(loaded: bool) -> None:
+def _warn(loaded: bool) -> None:
     rank = next((os.environ[name] for name in _RANK_VARIABLES if os.environ.get(name)), "0")
-    asked = "the program that started this worker is patched"
+    cause = "the program that started this worker is patched"
     if _items():
         value = os.environ[VARIABLE]
         value = value if len(value) <= 200 else value[:197] + "..."
-        asked = f"{VARIABLE}={value if value.isprintable() else ascii(value)}"
+        cause = f"{VARIABLE}={value if value.isprintable() else ascii(value)}"
     elif _is_lazy():
-        asked = "the script imports lightning_patches"
+        cause = "the script imports lightning_patches"
     if loaded:
-        advice = "lightning_patches was imported, but could not activate: see its message above."
+        advice = "lightning_patches was imported, but could not activate the patches. Read its message above."
     elif _is_lazy():
         advice = (
             "The import is lazy: Python 3.15 delays it until the script uses it. Write it without `lazy`, or call "
@@ -122,10 +126,10 @@ def _say(loaded: bool) -> None:
             "`lightning-patches autostart enable` once in this environment."
         )
     stream = sys.stderr
-    line = f"lightning_patches: [rank {rank}] {asked}, but this process is not patched. {advice}\n"
+    line = f"lightning_patches: [rank {rank}] {cause}, but this process is not patched. {advice}\n"
     try:
         if stream is sys.__stderr__ and stream is not None:
-            # Past the buffer: what stays in it ends the program with status 120.
+            # Past the buffer: if it can't be flushed at exit, Python ends with status 120.
             os.write(stream.fileno(), line.encode(stream.encoding or "utf-8", "backslashreplace"))
         else:
             stream.write(line)
