@@ -1,1 +1,1 @@
-"""Several ranks: who keeps the others waiting, whose turn it is, and whether they still agree."""
+"""Tools for several ranks: report hangs, load checkpoints in turns, and compare gradients and parameters."""

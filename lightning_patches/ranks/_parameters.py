@@ -79,7 +79,7 @@ def roots() -> list[Any]:
     """Return the modules of this process that no other module contains."""
     import torch
 
-    # type(), not isinstance(), which would load another package's lazy object.
+    # isinstance() reads __class__, which would load lazy objects of other packages.
     modules = [found for found in gc.get_objects() if issubclass(type(found), torch.nn.Module)]
     inner = {id(child) for module in modules for child in vars(module).get("_modules", {}).values()}
     return [module for module in modules if id(module) not in inner and "_parameters" in vars(module)]

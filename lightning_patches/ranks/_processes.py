@@ -1,4 +1,4 @@
-"""State of processes on this node: alive or not, how they ended, and whether they are working."""
+"""State of this node's processes: if they are alive, how they ended, if they work, and their stacks."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _STATES = {
     "Z": "dead, not yet collected by its parent",
 }
 _HINTS = {"T": "SIGSTOP or SIGTSTP; `kill -CONT` continues it"}
-_ENDED_BY_SOMEBODY = ("SIGTERM", "SIGINT", "SIGHUP")
+_REQUESTS_TO_END = ("SIGTERM", "SIGINT", "SIGHUP")
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
-_MOST_RECORDS = 100_000
-_LEAST_MOVED = 10_000
-"""Bytes per second of reads and writes. Polling a small file stays below it."""
-_LEAST_CARRIED = 100
-"""Bytes per second over all connections. Keep-alive messages stay below it."""
+_MAX_RECORDS = 100_000
+_MIN_IO_RATE = 10_000
+"""Bytes per second of reads and writes from which a process counts as working. Polling a small file is slower."""
+_MIN_TRAFFIC = 100
+"""Bytes per second over all connections from which a process counts as working. Keep-alive messages are slower."""
 
 
 # ---------------------------------------------------------------- one process
@@ -40,7 +40,7 @@ _LEAST_CARRIED = 100
 def start_time(pid: int) -> Optional[int]:
     """Return the start time in clock ticks since boot, or ``None`` if the process is gone.
 
-    Pid and start time together identify a process.
+    The pid and the start time identify a process, since pids are reused.
     """
     fields = _stat(pid)
     return int(fields[19]) if fields else None
@@ -71,7 +71,7 @@ class Condition:
 
     Args:
         words: ``"the process is stopped by a signal"``.
-        hint: explanation, or what to do about it.
+        hint: explanation or advice.
     """
 
     words: str
@@ -126,7 +126,7 @@ def _name_of(number: int) -> str:
 
 def crashed(status: Optional[int]) -> bool:
     """True if a signal other than a request to end (such as SIGTERM) killed the process."""
-    return status is not None and os.WIFSIGNALED(status) and _name_of(os.WTERMSIG(status)) not in _ENDED_BY_SOMEBODY
+    return status is not None and os.WIFSIGNALED(status) and _name_of(os.WTERMSIG(status)) not in _REQUESTS_TO_END
 
 
 def killed_for_memory() -> int:
@@ -137,15 +137,15 @@ def killed_for_memory() -> int:
 
 
 def is_victim(pid: int, started: Optional[int]) -> bool:
-    """True if the kernel's log says that the OOM killer killed this process.
+    """True if the OOM killer killed this process, by the kernel's log.
 
-    False if the log is not readable (``dmesg_restrict``), and in containers, where the log has other pids.
+    False if the log is not readable (``dmesg_restrict``), and in containers, whose pids differ from those in the log.
     """
     with contextlib.suppress(OSError):
         log = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            for _ in range(_MOST_RECORDS):
-                head, _, text = os.read(log, 8192).partition(b";")  # one record; at the end BlockingIOError
+            for _ in range(_MAX_RECORDS):
+                head, _, text = os.read(log, 8192).partition(b";")  # one record; raises BlockingIOError at the end
                 if b"Killed process %d (" % pid in text:
                     microseconds = int(head.split(b",")[2])
                     if started is None or microseconds / 1e6 >= started / _TICKS:
@@ -197,13 +197,13 @@ def name(pid: int) -> str:
 
 
 def program(pid: int) -> str:
-    """Return the executable of a process, which ``exec`` changes; "" if it is not readable."""
+    """Return the path of a process's executable, which changes with ``exec``; "" if it is not readable."""
     with contextlib.suppress(OSError):
         return os.readlink(f"/proc/{pid}/exe")
     return ""
 
 
-def thread_beside(pid: int) -> int:
+def other_thread(pid: int) -> int:
     """Return the id of a thread other than the main thread, or the main thread's if there is no other."""
     with contextlib.suppress(OSError):
         return max(int(thread) for thread in os.listdir(f"/proc/{pid}/task"))
@@ -247,7 +247,7 @@ def _stat(pid: int, thread: Optional[int] = None) -> list[str]:
         return []
 
 
-# ---------------------------------------------------------------- does it work?
+# ---------------------------------------------------------------- work of a process
 
 
 @dataclass(frozen=True)
@@ -259,34 +259,34 @@ class Work:
         cpu: CPU time in seconds.
         moved: bytes read and written.
         carried: bytes per TCP connection, by inode, without the connections between ranks.
-        veiled: True if there are sockets without counters.
-        switches: number of voluntary context switches, which is how often threads were woken.
-        running: True if a thread runs, or waits for a CPU on an overloaded node.
+        has_uncounted: True if there are sockets without byte counters.
+        switches: number of voluntary context switches. It grows with each wake-up of a thread.
+        running: True if a thread runs, or waits for a CPU of an overloaded node.
     """
 
     at: float
     cpu: float
     moved: int
     carried: dict[int, int]
-    veiled: bool
+    has_uncounted: bool
     switches: int
     running: bool = False
 
     def since(self, before: Work) -> bool:
-        """True if the process has visibly worked since ``before``. Waking up does not count as work."""
+        """True if the counters show work since ``before``. Wake-ups do not count as work."""
         carried = sum(max(0, count - before.carried.get(inode, 0)) for inode, count in self.carried.items())
-        return self.is_busy_since(before) or carried >= _LEAST_CARRIED * (self.at - before.at)
+        return self.is_busy_since(before) or carried >= _MIN_TRAFFIC * (self.at - before.at)
 
     def is_busy_since(self, before: Work) -> bool:
         """True if the process has computed, read or written since ``before``. Polling does not count."""
         seconds = self.at - before.at
         if self.running and before.running:
             return True
-        return self.cpu - before.cpu >= 0.1 * seconds or self.moved - before.moved >= _LEAST_MOVED * seconds
+        return self.cpu - before.cpu >= 0.1 * seconds or self.moved - before.moved >= _MIN_IO_RATE * seconds
 
     def may_have_worked_since(self, before: Work) -> bool:
-        """True if the process was woken, and has sockets without counters that may be the reason."""
-        return self.veiled and self.switches - before.switches >= 0.5 * (self.at - before.at)
+        """True if the process woke up often, which may be due to traffic of sockets without byte counters."""
+        return self.has_uncounted and self.switches - before.switches >= 0.5 * (self.at - before.at)
 
 
 def work(pid: int, watchers: Iterable[int] = (), ranks: Iterable[int] = (), connections: Iterable[int] = ()) -> Work:
@@ -294,9 +294,9 @@ def work(pid: int, watchers: Iterable[int] = (), ranks: Iterable[int] = (), conn
 
     Args:
         pid: the process.
-        watchers: ids of its threads to leave out (those of the hang watch).
-        ranks: processes to leave out, since they are other ranks.
-        connections: inodes of sockets to leave out (those of the hang watch).
+        watchers: ids of threads to leave out: those of the hang watch.
+        ranks: processes to leave out: other ranks.
+        connections: inodes of sockets to leave out: those of the hang watch.
     """
     at = time.monotonic()
     ranks, watchers = list(ranks), set(watchers)
@@ -311,15 +311,15 @@ def work(pid: int, watchers: Iterable[int] = (), ranks: Iterable[int] = (), conn
     for thread in watchers:
         cpu -= _cpu(_stat(pid, thread), children=False)
         moved -= _moved(f"/proc/{pid}/task/{thread}/io")
-    carried, veiled = _sockets.traffic(sockets.difference(connections), ranks, os.environ.get("MASTER_PORT", ""))
-    return Work(at, cpu, moved, carried, veiled, switches, running)
+    carried, has_uncounted = _sockets.traffic(sockets.difference(connections), ranks, os.environ.get("MASTER_PORT", ""))
+    return Work(at, cpu, moved, carried, has_uncounted, switches, running)
 
 
 def works(pid: int, ranks: Iterable[int] = (), seconds: float = 1.2, watchers: Iterable[int] = ()) -> Optional[bool]:
-    """Observe a process and its children for ``seconds``, and return True if they work. Other ranks are left out.
+    """Observe a process and its children, without other ranks.
 
     Returns:
-        ``None`` if it is not possible to find out.
+        True if they work; ``None`` if that is unknown.
     """
     ranks = list(ranks)
     before = work(pid, watchers, ranks)
@@ -362,10 +362,10 @@ def _lines(path: str) -> list[tuple[str, str]]:
 
 
 class Dump:
-    """Let other processes of this node make this process write its stack, even while C code holds the GIL.
+    """Let other processes of this node get the stack of this process, even while C code holds the GIL.
 
-    An unused signal is registered with :mod:`faulthandler`, which writes to an unnamed file (in memory if possible).
-    Other processes read the file through ``/proc``. If that is not possible, ``signal`` is 0.
+    Registers an unused signal with :mod:`faulthandler`, which writes to an unnamed file (in memory if possible).
+    Another process sends the signal and reads the file through ``/proc``. If this is impossible, ``signal`` is 0.
     """
 
     def __init__(self) -> None:
@@ -380,17 +380,17 @@ class Dump:
                 except OSError:
                     return
                 faulthandler.register(number, file=self.file, all_threads=True)
-                self._signal = number  # never unregistered: a signal on its way would then kill the process
+                self._signal = number  # never unregistered, since a pending signal would then kill the process
                 return
 
     @property
     def signal(self) -> int:
-        """The signal's number; 0 if the program has replaced the handler since."""
+        """The signal's number; 0 if the program has replaced the handler."""
         return self._signal if self._signal and signal.getsignal(self._signal) == signal.SIG_DFL else 0
 
 
 def _nameless_file() -> int:
-    with contextlib.suppress(AttributeError, OSError):  # this Python was built for an older glibc, or it is forbidden
+    with contextlib.suppress(AttributeError, OSError):  # not in Pythons for an older glibc; may be forbidden
         return os.memfd_create(_FILE)
     file, path = tempfile.mkstemp(prefix=_FILE, dir=_node.directory())
     os.unlink(path)
@@ -409,7 +409,7 @@ def _signals(pid: int, *kinds: str) -> int:
 def stack_from_outside(pid: int, started: Optional[int], thread: int, number: int, file: int) -> str:
     """Return the stack that a :class:`Dump` in another process of this node writes; "" if it writes none.
 
-    The signal goes to the hang watch's thread in that process, so it interrupts no system call of the user's code.
+    The hang watch's thread in that process gets the signal, so that no system call of the user's code is interrupted.
     """
     path = f"/proc/{pid}/fd/{file}"
     try:

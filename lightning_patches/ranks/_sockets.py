@@ -1,6 +1,6 @@
-"""Traffic of the sockets of this node's processes, which ``/proc/PID/io`` does not count.
+"""Count the traffic of the sockets of this node's processes, which ``/proc/PID/io`` does not include.
 
-Uses netlink (``sock_diag``), which needs no privileges and exists on Linux only.
+Uses netlink (``sock_diag``), which needs no privileges and exists only on Linux.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Table(NamedTuple):
 
     Args:
         tcp: the TCP connections.
-        peers: for unix sockets, the inode of the other end; 0 if there is no other end.
+        peers: for unix sockets, the inode of the other end, or 0.
     """
 
     tcp: dict[int, Tcp]
@@ -66,7 +66,7 @@ def table() -> Optional[Table]:
                     ends = (body[4:6] + body[8:24], body[6:8] + body[24:40])
                     if inode:
                         tcp[inode] = Tcp(carried, ends)
-            # family, protocol, padding, states (all), inode (any), what is shown (the peer), cookie
+            # family, protocol, padding, states (all), inode (any), attributes (the peer), cookie
             request = struct.pack("=BBHIIIII", socket.AF_UNIX, 0, 0, 0xFFFFFFFF, 0, 4, 0, 0)
             for body in _ask(netlink, request):
                 (inode,) = struct.unpack_from("=I", body, 4)
@@ -95,10 +95,10 @@ def traffic(own: set[int], ranks: Iterable[int], port: str) -> tuple[dict[int, i
     Args:
         own: inodes of the sockets of the process and its children.
         ranks: pids of the other ranks of this node.
-        port: ``MASTER_PORT``. torch polls its store on it while it waits.
+        port: ``MASTER_PORT``. Its connections do not count, since torch polls its store while it waits.
 
     Returns:
-        Bytes by the inode of each TCP connection, and True if the process has sockets without counters.
+        Bytes by the inode of each TCP connection, and True if the process has sockets without byte counters.
     """
     if not own:
         return {}, False
@@ -107,7 +107,7 @@ def traffic(own: set[int], ranks: Iterable[int], port: str) -> tuple[dict[int, i
         return {}, True
     theirs = {inode for pid in ranks for inode in of_process(pid)}
     between_ranks = {known.tcp[inode].ends[::-1] for inode in theirs if inode in known.tcp}
-    carried, veiled = {}, False
+    carried, has_uncounted = {}, False
     for inode in own:
         connection = known.tcp.get(inode)
         if connection is not None:
@@ -115,10 +115,10 @@ def traffic(own: set[int], ranks: Iterable[int], port: str) -> tuple[dict[int, i
                 carried[inode] = connection.carried
         elif inode in known.peers:
             peer = known.peers[inode]
-            veiled = veiled or bool(peer and peer not in own and peer not in theirs)
+            has_uncounted = has_uncounted or bool(peer and peer not in own and peer not in theirs)
         else:
-            veiled = True
-    return carried, veiled
+            has_uncounted = True
+    return carried, has_uncounted
 
 
 def _ask(netlink: socket.socket, request: bytes) -> list[bytes]:

@@ -1,8 +1,8 @@
-"""A callback that detects when ranks no longer train the same model.
+"""A callback that detects if ranks no longer train the same model.
 
-Under data parallelism all ranks have the same parameters and step with the same gradients. Code that bypasses DDP (a
-direct call of a submodule, a parameter that is unfrozen later, an update under ``no_grad`` on one rank) raises no
-error, and each rank then trains a different model. :class:`GradientSyncCheck` compares the ranks every few steps.
+Under data parallelism, all ranks have the same parameters and step with the same gradients. Code that bypasses DDP (a
+direct call of a submodule, a parameter that is unfrozen later, an update under ``no_grad`` on one rank) causes no
+error, but each rank then trains a different model. :class:`GradientSyncCheck` compares the ranks every few steps.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _NAMELESS = "parameter "  # prefix of the label of a parameter whose module is u
 _COMPARABLE, _SHARDED, _NOTHING = 0, 1, 2
 _REASONS = {
     _SHARDED: "the module is sharded: each rank has its own part of the parameters",
-    _NOTHING: "there are no parameters that every rank has as a whole",
+    _NOTHING: "no parameter is complete on every rank",
 }
 
 
 class GradientSyncError(LightningPatchesError, RuntimeError):
-    """Ranks train different models, and ``action`` is ``"raise"``. Raised in every rank.
+    """Ranks train different models. Raised in every rank if ``action`` is ``"raise"``.
 
     Args:
         message: description of the differences.
@@ -62,11 +62,12 @@ class Difference:
     """A tensor that is not the same on all ranks.
 
     Args:
-        kind: ``"gradient"``, ``"parameter"``, ``"buffer"`` or ``"optimizer state"``; ``"model"`` if the ranks can't be
-            compared, since they have different parameters, in number, name or shape, or different options.
+        kind: ``"gradient"``, ``"parameter"``, ``"buffer"`` or ``"optimizer state"``. ``"model"`` if the ranks can't be
+            compared, since their parameters differ in number, name or shape, or the check's options differ.
         name: the parameter's name in the module; ``"exp_avg of weight"`` for optimizer state; "" for ``"model"``.
-        step: the first check that found it: the number of optimizer steps before it (Trainer), or up to it (Fabric).
-        equal_at: the last check at which all ranks were equal, ``None`` if there was none.
+        step: number of optimizer steps at the first check that found the difference. With Fabric, it includes the
+            current step.
+        equal_at: ``step`` of the last check at which all ranks were equal; ``None`` if they never were.
         ranks: groups of ranks that agree, ``((0, 1), (2,))``.
         missing: ranks on which the gradient is ``None``.
     """
@@ -84,8 +85,8 @@ class Comparison(Tuple[Difference, ...]):
 
     Args:
         differences: the new differences.
-        outcome: ``"equal"``; ``"different"``, also if an earlier check found all differences; or ``"not comparable"``
-            if there is only one rank, or no rank has a complete parameter.
+        outcome: ``"equal"``, ``"different"`` (also if all differences were found before), or ``"not comparable"`` if
+            there is only one rank, or no parameter is complete on every rank.
     """
 
     outcome: str
@@ -103,23 +104,23 @@ Form = List[Tuple[str, Tuple[int, ...]]]
 
 
 class GradientSyncCheck:
-    """Compare checksums of gradients and parameters across ranks every few steps, in two small collectives.
+    """Compare checksums of gradients and parameters across ranks every few steps, with two small collectives.
 
-    The first collective has the same form in every rank and decides if the second one takes place. So ranks with
-    different parameters get an error instead of waiting for each other.
+    The first collective has the same shape on all ranks, and its result decides for all ranks if the second one runs.
+    So ranks with different parameters get an error, and do not hang.
 
     Use it as ``Trainer(callbacks=[GradientSyncCheck()])`` or ``Fabric(callbacks=[GradientSyncCheck()])``, with either
     namespace. Create it after you import Lightning: it is a ``Callback`` of each imported Lightning.
 
-    Gradients are compared right before (Trainer) or after (Fabric) an optimizer steps, and only those of that
+    Gradients are compared right before (Trainer) or after (Fabric) an optimizer steps, and only the gradients of that
     optimizer, since gradients may differ within an accumulation window. Frozen parameters are compared only at the
     first check. Buffers are not compared by default, since those of BatchNorm differ between ranks. NaN equals NaN.
-    Fabric has the necessary hooks since 2.0.5. With older releases, and in a loop without either, call :meth:`check`
+    Fabric has the necessary hooks since 2.0.5. With older releases, and without Trainer and Fabric, call :meth:`check`
     after a step.
 
-    With strategies that give each rank a part of the parameters (FSDP, DeepSpeed, ModelParallelStrategy) there is
-    nothing to compare: the check warns once and stays off. If a module is sharded in part (DTensor), the rest is
-    compared. All ranks must take the same optimizer steps, which DDP requires, too.
+    With strategies that give each rank only a part of the parameters (FSDP, DeepSpeed, ModelParallelStrategy), the
+    check warns once and stays off. If only a part of a module is sharded (DTensor), the other parameters are compared.
+    All ranks must take the same optimizer steps, as with DDP.
 
     Args:
         every_n_steps: number of optimizer steps from one check to the next. The first step is always checked. A
@@ -129,8 +130,8 @@ class GradientSyncCheck:
         gradients: compare gradients.
         parameters: compare parameters.
         buffers: compare buffers.
-        optimizer_state: compare the optimizer's state, such as Adam's averages. Not for an optimizer that gives each
-            rank a part (``ZeroRedundancyOptimizer``).
+        optimizer_state: compare the optimizer's state, such as Adam's averages. Do not use it with an optimizer that
+            shards its state (``ZeroRedundancyOptimizer``).
 
     Raises:
         ValueError: ``every_n_steps`` is below 1, ``action`` is unknown, or there is nothing to compare.
@@ -150,9 +151,9 @@ class GradientSyncCheck:
         optimizer_state: bool = False,
     ) -> None:
         if isinstance(every_n_steps, bool) or not isinstance(every_n_steps, int) or every_n_steps < 1:
-            raise ValueError(f"every_n_steps is a number of optimizer steps, 1 or more, not {every_n_steps!r}")
+            raise ValueError(f"every_n_steps must be a number of optimizer steps, 1 or more, not {every_n_steps!r}")
         if action not in ("warn", "raise") and not callable(action):
-            raise ValueError(f'action is "warn", "raise" or a function, not {action!r}')
+            raise ValueError(f'action must be "warn", "raise" or a function, not {action!r}')
         if not (gradients or parameters or buffers or optimizer_state):
             raise ValueError("gradients, parameters, buffers and optimizer_state are all False: nothing to compare")
         self.every_n_steps = every_n_steps
@@ -176,20 +177,20 @@ class GradientSyncCheck:
         self._off = False
 
     def _forget_optimizers(self) -> None:
-        # Not by id(): the reuse of ids depends on the garbage collector, and so differs between ranks.
+        # id() can't be the key: Python reuses ids at times that depend on the garbage collector of each rank.
         self._order: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._optimizers = 0
 
     def __reduce__(self) -> Any:
         # The class depends on the imported Lightning packages, so unpickling creates it again.
         state = {name: value for name, value in vars(self).items() if name not in ("_modules", "_order", "_optimizers")}
-        base = next(cls for cls in type(self).__mro__ if "_made_for" not in vars(cls))
-        return _remake, (base, vars(type(self)).get("_made_for", ()), state)
+        base = next(cls for cls in type(self).__mro__ if "_callback_modules" not in vars(cls))
+        return _remake, (base, vars(type(self)).get("_callback_modules", ()), state)
 
     # ---------------------------------------------------------------- hooks of Trainer and Fabric
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
-        """Start a fit (Trainer)."""
+        """Reset the check at the start of a fit (Trainer)."""
         self._reset()
 
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
@@ -209,18 +210,18 @@ class GradientSyncCheck:
         if self._is_due(optimizer) and not self._refuses(strategy):
             modules = [module for known in self._modules if (module := known()) is not None]
             named, step = self._watched(modules, optimizer), self._steps[self._order[optimizer]]
-            # Use the strategy's group: the modules that are still alive depend on each rank's garbage collector.
+            # Use the strategy's group and not a module's: which modules are alive differs between ranks.
             group = getattr(strategy, "_ddp_kwargs", {}).get("process_group")
             wrapped = [forward_of(module) for module in modules]
             self._compare(named, optimizer, step, wrapped, group, modules, self._nameless(optimizer))
 
-    # ---------------------------------------------------------------- by hand
+    # ---------------------------------------------------------------- public methods
 
     def watch(self, module: Any) -> Any:
         """Also compare this module's parameters, and use its names in messages. Return the module.
 
-        Fabric's ``setup`` calls this. After ``setup_module`` and ``setup_optimizers`` only the optimizer's parameters
-        are compared unless you call it.
+        Fabric's ``setup`` calls this method. After ``setup_module`` and ``setup_optimizers``, call it yourself;
+        otherwise, only the optimizer's parameters are compared.
         """
         if all(known() is not module for known in self._modules):
             self._modules.append(weakref.ref(module))
@@ -231,12 +232,11 @@ class GradientSyncCheck:
 
         Args:
             module: the module whose parameters are compared.
-            optimizer: compare only the gradients of its parameters; of all parameters if ``None``.
+            optimizer: compare only the gradients of this optimizer's parameters; ``None`` for all gradients.
             step: the number to report.
 
         Returns:
-            The new differences; one of kind ``"model"`` if the ranks' models have different parameters. Its ``outcome``
-            is ``"equal"``, ``"different"`` or ``"not comparable"``.
+            The new differences and the ``outcome``.
 
         Raises:
             GradientSyncError: there are new differences, and ``action`` is ``"raise"``.
@@ -269,7 +269,7 @@ class GradientSyncCheck:
         notices.warn_once(f"gradient-sync-check:off:{why}", f"GradientSyncCheck compares nothing: {why}.", stacklevel=5)
 
     def _watched(self, modules: list[Any], optimizer: Any) -> list[tuple[str, Any]]:
-        """Return the parameters of the modules, then the unnamed ones of the optimizer, with unique labels."""
+        """Return the parameters of the modules, then the others of the optimizer, with unique labels."""
         named: dict[int, tuple[str, Any]] = {}
         for number, module in enumerate(modules, 1):
             for name, parameter in named_parameters(module):
@@ -292,47 +292,49 @@ class GradientSyncCheck:
         wrapped: list[Any],
         group: Any,
         modules: list[Any],
-        least: Optional[list[tuple[str, Any]]] = None,
+        fallback: Optional[list[tuple[str, Any]]] = None,
     ) -> Comparison:
         """Compare, and report new differences.
 
         Args:
-            least: parameters to compare if ``named`` differs between ranks, which can depend on the modules that a
-                rank's garbage collector has not freed yet; ``None`` if it means that the models differ.
+            fallback: parameters to compare if ``named`` differs between ranks, since some ranks may still have modules
+                that are garbage; ``None`` if a difference means that the models differ.
         """
         ignored = {name for m in wrapped for name in getattr(unwrapped(m), "_ddp_params_and_buffers_to_ignore", ())}
         device = device_of(named, group)
         named = [(name, p) for name, p in named if name not in ignored and not is_sharded(p)]
-        least = [(name, p) for name, p in least or [] if not is_sharded(p)] if least is not None else named
+        fallback = [(name, p) for name, p in fallback or [] if not is_sharded(p)] if fallback is not None else named
         tensors = self._tensors(named, optimizer)
         if self.buffers:
             tensors += [("buffer", name, b) for m in modules for name, b in buffers(m) if name not in ignored]
-        forms = [_form(named, tensors), _form(least, self._tensors(least, optimizer))]
+        forms = [_form(named, tensors), _form(fallback, self._tensors(fallback, optimizer))]
         reason = _SHARDED if holds_shards(wrapped) else _COMPARABLE if named else _NOTHING
         worst, (all_alike, alike) = self._agree(reason, forms, group, device)
         if worst != _COMPARABLE:
             self._turn_off(_REASONS[worst])
             return Comparison((), "not comparable")
         if len(all_alike) > 1 and len(alike) == 1:
-            named, tensors = least, self._tensors(least, optimizer)
+            named, tensors = fallback, self._tensors(fallback, optimizer)
             notices.warn_once(
                 "gradient-sync-check:lists",
-                "GradientSyncCheck compares the parameters of the optimizer alone: those of the modules differ between "
-                "ranks in number, name or shape.",
+                "GradientSyncCheck compares only the parameters of the optimizer, since those of the modules differ "
+                "between ranks in number, name or shape.",
                 stacklevel=5,
             )
         if len(alike) > 1:
-            return self._found({("model", ""): Difference("model", "", step, self._equal_at.get(("model", "")), alike)})
+            return self._report(
+                {("model", ""): Difference("model", "", step, self._equal_at.get(("model", "")), alike)}
+            )
         self._equal_at["model", ""] = step
         self._frozen_compared = True
         found = self._differing(tensors, named, group, device, step)
         self._equal_at.update(
             {(kind, label): step for kind, label, t in tensors if t is not UNCOMPARED and (kind, label) not in found}
         )
-        return self._found(found)
+        return self._report(found)
 
     def _tensors(self, named: list[tuple[str, Any]], optimizer: Any) -> list[tuple[str, str, Any]]:
-        """Return kind, label and tensor of each comparison: equally many in every rank if the models match."""
+        """Return kind, label and tensor of each comparison. If the models match, every rank returns the same number."""
         stepped = None if optimizer is None else {id(parameter) for parameter in parameters_of(optimizer)}
         tensors: list[tuple[str, str, Any]] = []
         for name, parameter in named:
@@ -346,23 +348,23 @@ class GradientSyncCheck:
                 tensors += [("optimizer state", f"{key} of {name}", t) for key, t in state_of(optimizer, parameter)]
         return tensors
 
-    def _found(self, found: dict[tuple[str, str], Difference]) -> Comparison:
-        """Report the differences that no earlier check has found, and return them."""
+    def _report(self, found: dict[tuple[str, str], Difference]) -> Comparison:
+        """Report the differences that earlier checks have not found, and return them."""
         # Compare labels, which are the same in every rank. Names may differ between ranks.
         new = tuple(difference for key, difference in found.items() if key not in self._known)
         self._known.update(found)
         self.differences += new
         if new:
-            self._tell(new)
+            self._report_differences(new)
         return Comparison(new, "different" if found else "equal")
 
     def _agree(
         self, reason: int, forms: list[Form], group: Any, device: Any
     ) -> tuple[int, list[tuple[tuple[int, ...], ...]]]:
-        """Return the most serious reason why a rank can't compare, and for each form the groups of equal ranks.
+        """Return the most serious reason why a rank can't compare, and for each form the groups of ranks that agree.
 
-        This collective has the same shape in every rank. Every rank must take part, whatever it knows, and the result
-        decides for all ranks together if the next collective takes place.
+        This collective has the same shape on every rank, and every rank must take part. Its result decides for all
+        ranks if the next collective runs.
         """
         import torch
 
@@ -384,7 +386,7 @@ class GradientSyncCheck:
     def _differing(
         self, tensors: list[tuple[str, str, Any]], named: list[tuple[str, Any]], group: Any, device: Any, step: int
     ) -> dict[tuple[str, str], Difference]:
-        """Compare the checksums of all tensors in one collective, then examine those that differ."""
+        """Compare the checksums of all tensors with one collective, then examine the tensors that differ."""
         import torch
 
         with torch.no_grad():
@@ -392,12 +394,12 @@ class GradientSyncCheck:
             extremes = torch.cat([sums, -sums])
             torch.distributed.all_reduce(extremes, op=torch.distributed.ReduceOp.MAX, group=group)
             suspects = (extremes[: len(sums)] != -extremes[len(sums) :]).nonzero().flatten().tolist()
-            return self._look_closely([tensors[i] for i in suspects], named, group, device, step) if suspects else {}
+            return self._find_groups([tensors[i] for i in suspects], named, group, device, step) if suspects else {}
 
-    def _look_closely(
+    def _find_groups(
         self, suspects: list[tuple[str, str, Any]], named: list[tuple[str, Any]], group: Any, device: Any, step: int
     ) -> dict[tuple[str, str], Difference]:
-        """Find the groups of ranks that agree on the tensors that differ, in one more collective. All NaN are equal."""
+        """Find the groups of ranks that agree on each tensor, with one more collective. All NaN are equal."""
         import torch
 
         sums = torch.stack([checksum(tensor, device, exact=False) for _, _, tensor in suspects])
@@ -418,13 +420,13 @@ class GradientSyncCheck:
         return found
 
     def _find_names(self, nameless: list[tuple[str, Any]]) -> None:
-        """Find the modules of these parameters. Called only when a message needs their names."""
+        """Find the names of these parameters in their modules. This is slow, so call it only for a message."""
         if not nameless:
             return
         names = {id(parameter): name for module in roots() for name, parameter in named_parameters(module)}
         self._names.update({label: names[id(p)] for label, p in nameless if id(p) in names})
 
-    def _tell(self, new: tuple[Difference, ...]) -> None:
+    def _report_differences(self, new: tuple[Difference, ...]) -> None:
         if callable(self.action):
             self.action(new)
             return
@@ -445,8 +447,8 @@ def _form(named: list[tuple[str, Any]], tensors: list[tuple[str, str, Any]]) -> 
 
 def _message(new: tuple[Difference, ...]) -> str:
     lines = [
-        f"At step {one.step}: they have different parameters, in number, name or shape, or different options of the "
-        f"check (ranks that agree: {' | '.join(map(_span, one.ranks[:4]))})"
+        f"At step {one.step}: their parameters differ in number, name or shape, or the options of the check differ "
+        f"(ranks that agree: {' | '.join(map(_span, one.ranks[:4]))})"
         for one in new
         if one.kind == "model"
     ]
@@ -471,7 +473,7 @@ def _span(ranks: tuple[int, ...]) -> str:
     return ", ".join(map(str, ranks[:8])) + (", ..." if len(ranks) > 8 else "")
 
 
-# -------------------------------------------------------------------- callbacks of the Lightnings that are there
+# -------------------------------------------------------------------- callbacks of the imported Lightnings
 
 
 def _loaded_callbacks() -> tuple[str, ...]:
@@ -485,7 +487,7 @@ def _with_callbacks(cls: Any, modules: tuple[str, ...]) -> Any:
     if not bases:
         return cls
     contents = {"__module__": cls.__module__, "__doc__": cls.__doc__, "__qualname__": cls.__qualname__}
-    return type(cls.__name__, (cls, *bases), {**contents, "_made_for": modules})
+    return type(cls.__name__, (cls, *bases), {**contents, "_callback_modules": modules})
 
 
 def _remake(cls: Any, modules: tuple[str, ...], state: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Bindings to the parts of NVIDIA's management library that this package uses. They create no context on a GPU."""
+"""Bindings to NVIDIA's management library (NVML), which needs no CUDA context."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NvmlError(OSError):
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU; sizes in bytes. Values that the driver does not provide are ``None``; with an ``error``, all are."""
+    """A GPU; sizes in bytes. Values that the driver does not provide are ``None``; all of them if there is an error."""
 
     index: int
     name: str = ""

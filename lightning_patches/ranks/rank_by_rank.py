@@ -1,17 +1,17 @@
-"""Run a block in the ranks of a node one after another instead of all at once.
+"""Run a block in one rank of a node after the other, and not in all ranks at the same time.
 
 Four ranks that each load a checkpoint of 20 GB into host memory before they move it to their GPU need 80 GB at the
-peak. In turns they need 20 GB::
+peak. If they take turns, they need 20 GB::
 
     from lightning_patches import rank_by_rank
 
     with rank_by_rank():
         model = AutoModel.from_pretrained(path).to(device)
 
-``LIGHTNING_PATCHES_RANK_BY_RANK=1`` (or ``k`` at a time) puts every ``load_from_checkpoint`` of Lightning into such a
-block. That function reads a whole checkpoint, builds a model and releases the checkpoint without any communication. The
-Trainer's ``ckpt_path`` is not covered: the Trainer keeps that checkpoint until all ranks have restored it, so turns
-would not lower the peak, and strategies communicate while they restore.
+``LIGHTNING_PATCHES_RANK_BY_RANK=1`` (or another number of ranks at a time) puts every ``load_from_checkpoint`` of
+Lightning into such a block. That function reads a checkpoint, builds a model and releases the checkpoint without
+communication. The variable does not affect the Trainer's ``ckpt_path``: the Trainer keeps that checkpoint until all
+ranks have restored it, so turns would not lower the peak, and strategies communicate while they restore.
 
 Ranks take turns with file locks (``flock``) in the node's temporary directory. The system releases a lock when its
 process dies, and locks work before a process group exists. The owner of a lock writes its identity into the file, so
@@ -38,8 +38,8 @@ from lightning_patches.errors import LightningPatchesError
 from lightning_patches.ranks import _node, _processes
 
 VARIABLE = "LIGHTNING_PATCHES_RANK_BY_RANK"
-_WITHIN = "_LIGHTNING_PATCHES_TURNS"
-"""Environment variable with the turns of the processes that started this one."""
+_TURNS = "_LIGHTNING_PATCHES_TURNS"
+"""Environment variable with the turns of this process's ancestors."""
 _POLL = 0.05
 _LONGEST_NOTE = 400
 
@@ -51,17 +51,17 @@ class RankByRankError(LightningPatchesError, RuntimeError):
 
 
 class RankByRankTimeoutError(RankByRankError, TimeoutError):
-    """The turn of this rank did not come in time."""
+    """This rank did not get its turn in time."""
 
 
 class _Turn:
-    """The turn of this process, if it has one. Its threads share the turn, and the last one to leave ends it."""
+    """The turn of this process, if it has one. Its threads share the turn, and the last thread ends it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.depth = self.pid = 0
         self.turns: Optional[_Turns] = None
-        self.slot = -1
+        self.descriptor = -1
 
 
 _turn = _Turn()
@@ -71,29 +71,30 @@ _turn = _Turn()
 def rank_by_rank(at_once: int = 1, timeout: float = 1800.0, name: str = "") -> Iterator[None]:
     """Let the ranks of this node run the block in turns.
 
-    A rank never waits for a rank that has not reached the block, so a rank may skip the block. Don't call a collective
-    inside (a barrier, a sharded load): ranks in the collective would wait for ranks that wait for their turn.
+    A rank does not wait for a rank that has not reached the block, so a rank may skip the block. Don't call a
+    collective inside (a barrier, a sharded load): ranks in the collective would wait for ranks that wait for their
+    turn.
 
     Does nothing in a process that is not one of several ranks. Warns and does nothing if the system has no file locks
     (Windows) or no directory for them. A nested block shares the turn of the outer block, also in another thread, or
-    in a process that was started within the block.
+    in a process that was started inside the block.
 
     Args:
         at_once: number of ranks of a node that may be inside at the same time; must be the same in all ranks.
         timeout: seconds to wait for the turn.
-        name: ranks take turns in blocks of the same name.
+        name: ranks take turns only in blocks with the same name.
 
     Raises:
-        RankByRankError: a rank died inside, or raised an error inside and has ended since. The message names it. Raised
-            before or after the block runs.
-        RankByRankTimeoutError: the turn did not come in time. The message names the ranks that are inside.
+        RankByRankError: a rank died inside, or raised an error inside and then ended. The message names the rank.
+            Raised before or after the block runs.
+        RankByRankTimeoutError: this rank did not get its turn in time. The message names the ranks that are inside.
         ValueError: ``at_once`` is not an integer of at least 1, or ``timeout`` is not a number of at least 0.
     """
     if isinstance(at_once, bool) or not isinstance(at_once, int) or at_once < 1:
         raise ValueError(f"at_once must be a whole number, at least 1, not {at_once!r}")
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0:
         raise ValueError(f"timeout must be a number of seconds, at least 0, not {timeout!r}")
-    with _turn.lock:  # a second thread waits until the first has the turn, and then shares it
+    with _turn.lock:  # a second thread waits here until the first one has the turn, and then shares it
         if _turn.depth == 0:
             _begin(at_once, timeout, name)
         _turn.depth += 1
@@ -108,7 +109,7 @@ def rank_by_rank(at_once: int = 1, timeout: float = 1800.0, name: str = "") -> I
             _turn.depth -= 1
             turns = _turn.turns if _turn.depth == 0 and _turn.pid == os.getpid() else None
             if turns is not None:
-                turns.give_back(_turn.slot, error)
+                turns.give_back(_turn.descriptor, error)
                 _turn.turns = None
     if turns is not None:
         turns.check()
@@ -119,19 +120,19 @@ def _begin(at_once: int, timeout: float, name: str) -> None:
     identity = _identity()
     if identity is None:
         return
-    lack = system.lacks(system.TURNS)
+    missing = system.lacks(system.TURNS)
     try:
-        if lack:
-            raise OSError(f"this system lacks {lack}")
+        if missing:
+            raise OSError(f"this system lacks {missing}")
         turns = _Turns(f"{identity.key} {name}", at_once, {"rank": identity.rank, "local_rank": identity.local_rank})
-        slot = turns.take(timeout)
+        descriptor = turns.take(timeout)
     except RankByRankError:
         raise
     except OSError as error:
         notices.warn_once("rank-by-rank", f"rank_by_rank needs file locks, so ranks take no turns: {error}", True)
         return
-    if slot is not None:
-        _turn.turns, _turn.slot, _turn.pid = turns, slot, os.getpid()
+    if descriptor is not None:
+        _turn.turns, _turn.descriptor, _turn.pid = turns, descriptor, os.getpid()
 
 
 class _Turns:
@@ -146,7 +147,7 @@ class _Turns:
     def __init__(self, key: str, at_once: int, me: Record) -> None:
         digest = hashlib.sha256(key.encode()).hexdigest()[:16]
         directory = _node.directory("turns")
-        self._paths = [os.path.join(directory, f"{digest}-{slot}") for slot in range(at_once)]
+        self._paths = [os.path.join(directory, f"{digest}-{descriptor}") for descriptor in range(at_once)]
         pid = os.getpid()
         started = _processes.start_time(pid)
         self._me = {**me, "host": socket.gethostname(), "pid": pid, "started": started}
@@ -158,7 +159,7 @@ class _Turns:
         """Wait for a turn.
 
         Returns:
-            The descriptor of the lock; ``None`` if this process was started within the turn of another process.
+            The descriptor of the lock; ``None`` if an ancestor of this process has the turn.
         """
         deadline = time.monotonic() + timeout
         while True:
@@ -166,13 +167,13 @@ class _Turns:
             inside: list[Record] = []
             try:
                 for path in self._paths:
-                    slot, free = _lock(path)
-                    record = _read(slot)
+                    descriptor, free = _lock(path)
+                    record = _read(descriptor)
                     if not free or taken is not None:
-                        os.close(slot)
+                        os.close(descriptor)
                     else:
-                        taken = slot
-                    self._refuse_the_dead(record, free)
+                        taken = descriptor
+                    self._raise_if_dead(record, free)
                     if not free:
                         inside.append(record.get("inside") or {})
                         if self._is_of_parent(inside[-1]):
@@ -184,78 +185,82 @@ class _Turns:
                     me = {**self._me, "since": _now()}
                     _write(taken, {"inside": me, "raised": self._raised(record)})
                     self._turn = _name_of_turn(me)
-                    os.environ[_WITHIN] = " ".join([*_turns_around(), self._turn])
+                    os.environ[_TURNS] = " ".join([*_inherited_turns(), self._turn])
                     return taken
             except BaseException:
                 if taken is not None:
                     os.close(taken)
                 raise
             if time.monotonic() >= deadline:
-                who = "; ".join(self._holder(record) for record in inside)
+                holders = "; ".join(self._describe(record) for record in inside)
                 raise RankByRankTimeoutError(
-                    f"[{_name(self._me)}] did not get its turn within {timeout:g} s. Inside: {who}. Set a longer "
-                    "`timeout` if that rank is only slow, or find out why it does not continue."
+                    f"[{_name(self._me)}] did not get its turn within {timeout:g} s. Inside: {holders}. Set a "
+                    "longer `timeout` if that rank is only slow, or find out why it does not continue."
                 )
             time.sleep(_POLL)
 
-    def give_back(self, slot: int, error: str = "") -> None:
+    def give_back(self, descriptor: int, error: str = "") -> None:
         """End the turn.
 
         Args:
-            slot: what :meth:`take` returned.
-            error: the error that the block raised, or "". It stops the other ranks if it ends this process.
+            descriptor: the result of :meth:`take`.
+            error: the error that the block raised, or "". If this process ends because of it, the other ranks raise.
         """
-        os.environ[_WITHIN] = " ".join(turn for turn in _turns_around() if turn != self._turn)
-        raised = self._raised(_read(slot))
+        os.environ[_TURNS] = " ".join(turn for turn in _inherited_turns() if turn != self._turn)
+        raised = self._raised(_read(descriptor))
         if error:
             atexit.register(self._on_exit)
             raised.append({**self._me, "since": _now(), "error": error})
-        _write(slot, {"inside": None, "raised": raised})
-        _unlock(slot)
-        os.close(slot)
+        _write(descriptor, {"inside": None, "raised": raised})
+        _unlock(descriptor)
+        os.close(descriptor)
 
     def check(self) -> None:
-        """Raise RankByRankError if a rank has died inside since."""
+        """Raise RankByRankError if a rank has died inside the block."""
         for path in self._paths:
-            slot, free = _lock(path)
-            record = _read(slot)
-            os.close(slot)
-            self._refuse_the_dead(record, free)
+            descriptor, free = _lock(path)
+            record = _read(descriptor)
+            os.close(descriptor)
+            self._raise_if_dead(record, free)
 
-    def _refuse_the_dead(self, record: Record, free: bool) -> None:
+    def _raise_if_dead(self, record: Record, free: bool) -> None:
         inside = record.get("inside")
         if inside and self._is_of_this_job(inside) and (free or self._is_gone(inside)):
             state = _processes.condition(inside["pid"], inside["started"])
             raise RankByRankError(
                 f"[{_name(self._me)}] {_name(inside)} (host {inside['host']}, pid {inside['pid']}) died during its turn"
-                f": {state}. This rank goes no further, since the job can no longer complete."
+                f": {state}. This rank stops, since the job can no longer complete."
             )
         for other in self._raised(record):
-            if other["pid"] != self._me["pid"] and self._is_gone(other) and not os.path.exists(self._pardon(other)):
+            if (
+                other["pid"] != self._me["pid"]
+                and self._is_gone(other)
+                and not os.path.exists(self._recovery_file(other))
+            ):
                 raise RankByRankError(
                     f"[{_name(self._me)}] {_name(other)} (host {other['host']}, pid {other['pid']}) raised an error "
                     f"during its turn, and has ended: {other['error']}"
                 )
 
     def _on_exit(self) -> None:
-        """Record that the program caught the block's error and ended normally."""
+        """Create a file if the program has caught the block's error and ends normally."""
         if getattr(sys, "last_value", None) is None and os.getpid() == self._me["pid"]:
             with contextlib.suppress(OSError):
-                os.close(os.open(self._pardon(self._me), os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+                os.close(os.open(self._recovery_file(self._me), os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
 
-    def _pardon(self, record: Record) -> str:
+    def _recovery_file(self, record: Record) -> str:
         return f"{self._paths[0]}-{record['pid']}-{record['started']}"
 
     def _raised(self, record: Record) -> list[Record]:
         return [other for other in record.get("raised", []) if self._is_of_this_job(other)]
 
     def _is_of_parent(self, inside: Record) -> bool:
-        """True if this process, or an ancestor, was started within the turn.
+        """True if this process or an ancestor was started during the turn.
 
-        The process tree can't answer this: Lightning's launcher makes rank 0 the parent of the node's other ranks,
-        which started before its turn. The environment can.
+        Read from the environment, since the process tree does not show this: rank 0 is the parent of the other ranks
+        of Lightning's launcher, but started them before its turn.
         """
-        return bool(inside) and _name_of_turn(inside) in _turns_around()
+        return bool(inside) and _name_of_turn(inside) in _inherited_turns()
 
     def _is_of_this_job(self, record: Record) -> bool:
         return float(record.get("since", 0.0)) >= self._born
@@ -263,7 +268,7 @@ class _Turns:
     def _is_gone(self, record: Record) -> bool:
         return record.get("host") == self._me["host"] and _processes.is_gone(record["pid"], record["started"])
 
-    def _holder(self, record: Record) -> str:
+    def _describe(self, record: Record) -> str:
         if not record:
             return "a rank that has just started or ended"
         state = _processes.condition(record["pid"], record["started"])
@@ -271,13 +276,13 @@ class _Turns:
 
 
 def install_from_environment() -> None:
-    """Wrap Lightning's ``load_from_checkpoint`` in turns if ``LIGHTNING_PATCHES_RANK_BY_RANK`` is set."""
+    """Make ranks take turns in Lightning's ``load_from_checkpoint`` if ``LIGHTNING_PATCHES_RANK_BY_RANK`` is set."""
     text = os.environ.get(VARIABLE, "").strip()
     if not text or text == "0":
         return
     if not text.isdigit():
         text = notices.cut(text)
-        notices.notice(f"{VARIABLE}={text} is not understood. Use the number of ranks that may load at once.", True)
+        notices.notice(f"{VARIABLE}={text} is invalid. Use the number of ranks that may load at the same time.", True)
         return
     import wrapt
 
@@ -303,7 +308,7 @@ def _install(module: ModuleType, at_once: int) -> None:
 
 
 def _in_turns(function: Callable[..., Any], at_once: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call the function in a turn. If the turn does not come, warn and call it anyway."""
+    """Call the function in a turn. If this rank does not get its turn in time, warn and call the function anyway."""
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(rank_by_rank(at_once, name="load_from_checkpoint"))
@@ -324,7 +329,7 @@ def _name(record: Record) -> str:
 
 
 def _now() -> float:
-    with contextlib.suppress(AttributeError):  # only Linux has this clock
+    with contextlib.suppress(AttributeError):  # CLOCK_BOOTTIME exists only on Linux
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()
 
@@ -336,41 +341,41 @@ def _name_of_turn(record: Record) -> str:
     return f"{record['host']}:{record['pid']}:{record['since']}"
 
 
-def _turns_around() -> list[str]:
-    return os.environ.get(_WITHIN, "").split()
+def _inherited_turns() -> list[str]:
+    return os.environ.get(_TURNS, "").split()
 
 
 def _lock(path: str) -> tuple[int, bool]:
-    """Open the file and try to lock it. Return the descriptor, and True if it holds the lock."""
+    """Open the file and try to lock it. Return the descriptor, and True if this process has the lock."""
     import fcntl
 
-    slot = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(slot, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return slot, False
+        return descriptor, False
     except BaseException:
-        os.close(slot)
+        os.close(descriptor)
         raise
-    return slot, True
+    return descriptor, True
 
 
-def _unlock(slot: int) -> None:
-    """Release the lock. Closing the descriptor is not enough: a process forked inside the block has a copy."""
+def _unlock(descriptor: int) -> None:
+    """Release the lock. Closing the descriptor is not enough, since a process forked inside the block has a copy."""
     import fcntl
 
-    fcntl.flock(slot, fcntl.LOCK_UN)
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
-def _read(slot: int) -> Record:
+def _read(descriptor: int) -> Record:
     try:
-        found = json.loads(os.pread(slot, 1 << 20, 0) or b"{}")
+        found = json.loads(os.pread(descriptor, 1 << 20, 0) or b"{}")
     except ValueError:
         return {}  # another process is writing it
     return found if isinstance(found, dict) else {}
 
 
-def _write(slot: int, record: Record) -> None:
+def _write(descriptor: int, record: Record) -> None:
     data = json.dumps(record).encode()
-    os.ftruncate(slot, 0)
-    os.pwrite(slot, data, 0)
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, data, 0)

@@ -76,7 +76,7 @@ def test_differences_are_found() -> None:
         assert found["frozen"] == [["parameter", "2.bias", 0, None, APART, []]]
         assert found["gradients_only"] == found["not_of_this_optimizer"] == []
         assert found["shapes"] == found["options"] == [["model", "", 0, None, APART, []]]
-        assert "they have different parameters, in number, name or shape" in found["shapes_raised"]
+        assert "their parameters differ in number, name or shape" in found["shapes_raised"]
         assert found["nothing"] == found["parameters"] == []
         assert found["buffers"] == [["buffer", "running_mean", 0, None, APART, []]]
         assert found["optimizer_state"] == [["optimizer state", "exp_avg of weight", 0, None, APART, []]]
@@ -92,7 +92,7 @@ def test_ranks_compare_the_same_if_one_has_freed_a_module() -> None:
 def test_every_rank_of_fabric_raises_for_different_shapes(how: str) -> None:
     for of_rank in observed("fabric", FABRIC):
         message, differences = of_rank["shapes"][how]
-        assert "they have different parameters, in number, name or shape" in message
+        assert "their parameters differ in number, name or shape" in message
         assert differences == [["model", "", 1, None, APART, []]]
 
 

@@ -194,7 +194,7 @@ def python(program: str, **variables: str) -> str:
     "text", ["soon", "-3", "inf", "nan", "30:stop", "300:abort:x", "3d", "1e400", "300,abort", "0s"]
 )
 def test_invalid_value_is_reported(text: str) -> None:
-    with pytest.raises(ValueError, match=f"TIMEOUT={re.escape(text)} is not understood, and nothing is watched. Use"):
+    with pytest.raises(ValueError, match=f"TIMEOUT={re.escape(text)} is invalid, so ranks are not watched. Use"):
         _settings.parse(text)
 
 
@@ -236,7 +236,7 @@ def test_ignored_variable_is_reported(port: str) -> None:
     assert output.startswith("2\n") and f"HANG_PORT={port} is not a port and is ignored. Use a number" in output
     assert "HANG_SECRET is shorter than 16 characters and is ignored." in output
     output = python(program, LIGHTNING_PATCHES_HANG_TIMEOUT="30:stop")
-    assert output.startswith("1\n") and "LIGHTNING_PATCHES_HANG_TIMEOUT=30:stop is not understood" in output
+    assert output.startswith("1\n") and "LIGHTNING_PATCHES_HANG_TIMEOUT=30:stop is invalid" in output
 
 
 def test_nothing_is_imported_when_the_variable_is_unset() -> None:
@@ -406,11 +406,11 @@ def test_stack_sample_takes_at_most_two_milliseconds() -> None:
     for thread in threads:
         thread.start()
     sampler = _stacks.Sampler(300, lambda: _processes.work(os.getpid()))
-    sampler.look()
+    sampler.sample()
     times = []
     for _ in range(50):
         began = time.thread_time()  # excludes the work of other processes
-        sampler.look()
+        sampler.sample()
         times.append(time.thread_time() - began)
     stop.set()
     for thread in threads:

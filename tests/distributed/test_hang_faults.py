@@ -108,7 +108,7 @@ def test_rank_that_hangs_at_exit_is_reported(action: str, place: str, rank: int)
     ended = run("3:abort", *actions)
     report = ended.outputs[rank]
     assert re.search(rf"rank {rank} .*has not moved for \d+ s, {place}", report), ended
-    assert "has to end first" in report or "time.sleep(100)" in report, ended
+    assert "must end first" in report or "time.sleep(100)" in report, ended
     assert ended.statuses[1 - rank] == 0 and ended.statuses[rank] == 124, ended
 
 
@@ -229,7 +229,9 @@ def test_report_without_rank_zero_is_printed_once(tmp_path: Path) -> None:
     ended = run("2", "stops after", "arrives after", leave_when="No change.", limit=60, **directory)
     said = ended.outputs[1]
     assert said.count("can't be reached.\n") == 2 and said.count("  stack of rank 1:") == 1, ended
-    assert re.search(r"reached\.\n  No change\. The rank goes on\.\n  All of it, with the whole stacks: ", said), ended
+    assert re.search(r"reached\.\n  No change\. This rank continues\.\n  Complete report, with all stacks: ", said), (
+        ended
+    )
     (text,) = tmp_path.glob("*.txt")
     assert text.read_text().count("  stack of rank 1:") >= 1
     blocks = re.findall(r"^lightning_patches: .*\n(?:  .*\n)*", said, re.MULTILINE)
@@ -312,7 +314,7 @@ def test_invisible_rank_in_another_container_is_not_ended() -> None:
     )
     assert ended.statuses == [0, 0], ended
     assert "never began" not in ended.outputs[0] and "gone" not in ended.outputs[0], ended
-    assert "it can't be seen whether rank 1 works" in ended.outputs[0], ended
+    assert "it is unknown if rank 1 works" in ended.outputs[0], ended
 
 
 @pytest.mark.parametrize("place", ["before", "after"])

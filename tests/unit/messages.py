@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tests.unit.fakes import ROOT
 
 PACKAGE = ROOT / "lightning_patches"
-WARNINGS = {"notice", "notice_once", "say", "warn_once", "report_misuse", "warn", "say_in_short", "tell_and_write"}
+WARNINGS = {"notice", "notice_once", "say", "warn_once", "report_misuse", "warn", "print_line", "print_and_write"}
 """Functions that print a message, and methods that issue a warning."""
 
 

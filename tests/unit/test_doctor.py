@@ -179,7 +179,7 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
     ("silent-failures", "note", {"environment": {"CUDA_LAUNCH_BLOCKING": "1"}}, "CUDA_LAUNCH_BLOCKING"),
     ("hang-watch", "warning", {"environment": {"LIGHTNING_PATCHES_HANG_TIMEOUT": "30:stop"}}, "30:stop is not"),
     ("hang-watch", "warning", {"environment": {"LIGHTNING_PATCHES_HANG_PORT": "99999"}}, "99999 is not a port"),
-    ("hang-watch", "warning", {"environment": {"LIGHTNING_PATCHES_HANG_DIR": "/x"}}, "nothing is watched"),
+    ("hang-watch", "warning", {"environment": {"LIGHTNING_PATCHES_HANG_DIR": "/x"}}, "ranks are not watched"),
     (
         "hang-watch",
         "warning",

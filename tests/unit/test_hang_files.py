@@ -40,7 +40,7 @@ def test_reports_have_a_total_limit(
     other = place.with_name("hang-other-1.txt")
     reports = 0
     while "1 MiB" not in capfd.readouterr().err:
-        _report.tell_and_write("rank 1 is missing", "x" * 150_000, {"verdict": "rank 1 is missing", "ranks": []})
+        _report.print_and_write("rank 1 is missing", "x" * 150_000, {"verdict": "rank 1 is missing", "ranks": []})
         other.write_text("y" * 200_000)
         reports += 1
         assert reports < 10
@@ -73,9 +73,9 @@ def test_files_of_other_users_are_not_touched(kind: str, place: Path, capfd: pyt
         os.mkfifo(path)
     else:
         path.mkdir()
-    _report.tell_and_write("rank 1 is missing", "rank 1 is missing", {"verdict": "rank 1 is missing", "ranks": []})
+    _report.print_and_write("rank 1 is missing", "rank 1 is missing", {"verdict": "rank 1 is missing", "ranks": []})
     said = capfd.readouterr().err
-    assert said.index("rank 1 is missing") < said.index(f"the report is not in {place.parent}:"), said
+    assert said.index("rank 1 is missing") < said.index(f"the report can't be written to {place.parent}:"), said
     assert victim.read_text() == "as it was"
 
 
@@ -88,7 +88,7 @@ def test_directory_that_never_answers_is_skipped(
     stuck.chmod(0o755)
     monkeypatch.setattr(_files.sys, "executable", str(stuck))
     monkeypatch.setattr(_files, "_PATIENCE", 0.5)
-    _report.tell_and_write("rank 1 is missing", "rank 1 is missing", {"verdict": "rank 1 is missing", "ranks": []})
+    _report.print_and_write("rank 1 is missing", "rank 1 is missing", {"verdict": "rank 1 is missing", "ranks": []})
     said = capfd.readouterr().err
     assert said.index("rank 1 is missing") < said.index("it has not answered for"), said
 

@@ -143,7 +143,7 @@ def test_fit_is_the_same_on_every_system(variant: Variant, tmp_path: Path) -> No
     for system in SYSTEMS if variant is RELEASES[0] else ["windows"]:
         there = run(code, system, str(tmp_path), variables=variables, cwd=ROOT)
         assert (there.returncode, there.stdout) == (0, here.stdout), (system, there.stdout, there.stderr)
-        told = there.stderr.count("lightning_patches: the watch for hangs runs on Linux, and this system lacks /proc")
+        told = there.stderr.count("lightning_patches: the hang watch runs on Linux, and this system lacks /proc")
         assert told == (0 if system == "old glibc" else 1), there.stderr
 
 
@@ -172,7 +172,7 @@ def test_doctor_does_not_report_features_that_the_system_never_has(system: str, 
 def test_hang_show_names_the_missing_feature(system: str, tmp_path: Path) -> None:
     there = run(COMMAND, system, json.dumps([["hang", "show"]]), variables=environment_of(RELEASES[0]), cwd=tmp_path)
     assert "status 2" in there.stdout
-    assert "the watch for hangs runs on Linux, and this system lacks /proc/self/stat" in there.stderr
+    assert "the hang watch runs on Linux, and this system lacks /proc/self/stat" in there.stderr
     assert "Traceback" not in there.stderr
 
 

@@ -51,7 +51,7 @@ def numbers() -> dict[str, int]:
 
 
 def last() -> Optional[Collective]:
-    """Return the first incomplete collective, else the last one; ``None`` if nothing is recorded."""
+    """Return the first incomplete collective, or else the last one; ``None`` if none is recorded."""
     entries = _all()
     for entry in entries:
         if not entry.done:

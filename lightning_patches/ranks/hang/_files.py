@@ -1,4 +1,4 @@
-"""Report files: write them to the directory that the user sets, and read them."""
+"""Write report files to the directory that the user sets."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ except OSError as error:
 """
 _PATIENCE = 5.0
 MOST = 64 << 20
-"""Maximum size in bytes of all reports in a directory. The default directory is in memory."""
+"""Maximum total size of the reports in a directory, in bytes. The default directory is in memory."""
 
 
 def place() -> str:
@@ -54,8 +54,8 @@ def place() -> str:
 def save(path: str, text: str, data: dict[str, Any]) -> str:
     """Append a report to this process's two files, as text and as a line of JSON. Follows no links.
 
-    Another process writes the files, since a write to a dead network filesystem may never return. It is not a child of
-    this process, so that its work does not count as the program's.
+    Another process writes the files, since a write to a dead network filesystem may never return. That process is not
+    a child of this one, so that its work does not count as work of the program.
 
     Returns:
         The reason if the files could not be written, else "".
@@ -69,9 +69,9 @@ def save(path: str, text: str, data: dict[str, Any]) -> str:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
         )
         try:
-            said, _ = writer.communicate(json.dumps(files).encode(), _PATIENCE)
-        except subprocess.TimeoutExpired:  # don't wait longer: it may be stuck in the kernel
+            output, _ = writer.communicate(json.dumps(files).encode(), _PATIENCE)
+        except subprocess.TimeoutExpired:  # don't wait longer, since the writer may be stuck in the kernel
             return f"it has not answered for {_PATIENCE:.0f} s"
     except OSError as error:
         return str(error.strerror)
-    return said.decode("utf-8", "replace").strip()
+    return output.decode("utf-8", "replace").strip()

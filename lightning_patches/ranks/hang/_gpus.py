@@ -12,7 +12,7 @@ def describe(timeout: float = 2.0) -> list[str]:
     """Return a line for each NVIDIA GPU of this node; empty without a driver.
 
     Args:
-        timeout: seconds after which the result is one line that says that the driver does not answer.
+        timeout: seconds to wait for the driver. If it does not answer, the result is one line that states this.
     """
     lines: list[str] = []
     done = threading.Event()

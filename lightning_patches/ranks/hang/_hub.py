@@ -1,4 +1,4 @@
-"""Rank zero's part: decide when to report, collect the reports, end the job."""
+"""The hub in rank zero: receive the states of all ranks, decide when to report, and end the job."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _PATIENCE = 3.0
 """Seconds to wait for answers to a request for a report. A healthy rank answers within milliseconds."""
 _PATIENCE_OUTSIDE = 6.0
 _PATIENCE_AFTER_DEATH = 10.0
-"""Seconds that the other ranks have to end by themselves after a rank died, or that they may wait for a dead rank."""
+"""Seconds that other ranks may wait for a dead rank. With ``abort``, they are ended afterwards."""
 _LONGEST_PAUSE = 3600.0
 _LONGEST_START = 60.0
-"""Seconds from the creation of the process group to the message about unwatched ranks."""
+"""Seconds after which the message about the number of watched ranks also lists unwatched ranks."""
 _ERRORS = 5
 """Consecutive internal errors after which the hub stops."""
 GRACE = 0.2
-"""Seconds between the order to end and the end of a rank."""
+"""Seconds between the message "abort" and the end of a rank."""
 
 
 class Owner(Protocol):
@@ -56,48 +56,52 @@ class Hub:
     def __init__(self, job: Job, owner: Owner) -> None:
         self._job, self._owner = job, owner
         self._reported_at = 0.0
-        """Waiting time of the ranks at the last report; 0 if there was none."""
+        """Waiting time of the ranks at the last report; 0 before the first report."""
         self._reports = 0
         self._reported: list[tuple[str, ...]] = []
         """Situation in the last report."""
-        self._told: set[tuple[str, int]] = set()
+        self._reported_ranks: set[tuple[str, int]] = set()
         self._began = time.monotonic()
         self._counted = 0
-        self._hurries, self._settled = threading.Event(), threading.Event()
-        self.server = Server(job, lambda: self._identity, self._hurries)
+        self._urgent, self._checked = threading.Event(), threading.Event()
+        self.server = Server(job, lambda: self._identity, self._urgent)
         self._ranks = self.server.ranks
         job.sweep()
         self._thread = threading.Thread(target=self._run, name=f"{THREADS} hub", daemon=True)
         self._thread.start()
 
-    def settle(self, seconds: float) -> None:
-        """Check once more before rank zero ends with an error, which the death of another rank may have caused."""
-        self._settled.clear()
-        self._hurries.set()
-        self._settled.wait(seconds)
+    def check_now(self, seconds: float) -> None:
+        """Check again before rank zero ends with an error, since the death of another rank may be the cause.
+
+        Args:
+            seconds: time to wait for the check.
+        """
+        self._checked.clear()
+        self._urgent.set()
+        self._checked.wait(seconds)
 
     def _run(self) -> None:
         errors = 0
         while errors < _ERRORS:
             try:
                 self.server.serve(_settings.pause(self._owner.timeout))
-                hurries = self._hurries.is_set()
-                self._check(hurries)
+                urgent = self._urgent.is_set()
+                self._check(urgent)
                 self._show()
-                if hurries:
-                    self._hurries.clear()
-                    self._settled.set()
+                if urgent:
+                    self._urgent.clear()
+                    self._checked.set()
                 errors = 0
             except Exception as error:  # a bug here must not end the training
                 errors += 1
-                said = f"{type(error).__name__}: {error}"
+                reason = f"{type(error).__name__}: {error}"
                 time.sleep(0.2)
         _report.say(
-            f"the hang watch of this job gave up in {self._identity.name}, which hears all ranks: a hang is no "
-            f"longer reported. Please report this error: {said}"
+            f"the hang watch of this job has stopped in {self._identity.name}, which collects the states of all ranks. "
+            f"Hangs are no longer reported. Please report this error: {reason}"
         )
 
-    # ---------------------------------------------------------------- deciding
+    # ---------------------------------------------------------------- decisions
 
     @property
     def _world(self) -> int:
@@ -109,43 +113,46 @@ class Hub:
         assert identity is not None  # a process without an identity has no hub
         return identity
 
-    def _check(self, hurries: bool = False) -> None:
+    def _check(self, urgent: bool = False) -> None:
         self._count()
         timeout, abort = self._owner.timeout, self._owner.abort
-        self._look_at_the_lost()
+        self._examine_lost_ranks()
         alive = [peer for peer in self._ranks.values() if peer.alive]
         died = [peer for peer in self._ranks.values() if peer.outside is not None and peer.outside.crashed]
-        # Rank zero ends with an error. The endings of other ranks may be the cause.
-        causes = [peer for peer in self._ranks.values() if hurries and peer.outside is not None and peer.outside.failed]
-        new = [peer for peer in died or causes if peer.key not in self._told]
+        # If the check is urgent, rank zero ends with an error. The failure of another rank may be the cause.
+        causes = [peer for peer in self._ranks.values() if urgent and peer.outside is not None and peer.outside.failed]
+        new = [peer for peer in died or causes if peer.key not in self._reported_ranks]
         over = [peer for peer in died if time.monotonic() - peer.ended_at > min(timeout, _PATIENCE_AFTER_DEATH)]
         waits = max((peer.waits for peer in alive), default=0.0)
-        seconds = self._standstill(alive, timeout)
+        seconds = self._stalled_for(alive, timeout)
         mismatch = not seconds and not self._reported_at and self._mismatch(alive)
         if new or mismatch or (seconds and seconds >= self._next_report(timeout)):
             self._report(waits if mismatch else seconds, at_once=mismatch or bool(new and not died))
-            self._told |= {peer.key for peer in new}
+            self._reported_ranks |= {peer.key for peer in new}
         elif not seconds and waits < self._reported_at:
-            _report.say_in_short(f"no rank waits any more. The wait lasted {self._reported_at:.0f} s or longer.")
+            _report.print_line(f"no rank waits any more. The wait lasted {self._reported_at:.0f} s or longer.")
             self._reported_at = self._reports = 0
             self._reported = []
         if over and abort:
-            _report.say_in_short(f"{over[0].name} has died: all ranks are ended now, with status {_report.STATUS}.")
+            _report.print_line(f"{over[0].name} has died: all ranks are ended now, with status {_report.STATUS}.")
             self._collect()
             self._abort()
 
-    def _standstill(self, alive: list[Peer], timeout: float) -> float:
-        """Return how long ranks have waited for each other, or have all stood still, if that is too long; else 0."""
+    def _stalled_for(self, alive: list[Peer], timeout: float) -> float:
+        """Return the seconds for which ranks have waited for each other, or for which no rank has moved.
+
+        Returns 0 if this is shorter than the limit.
+        """
         waits = [peer.waits for peer in alive]
-        # Don't count a silent rank: its last message may have reported a short wait that ended long ago.
+        # A silent rank does not count as waiting, since the wait in its last message may have ended long ago.
         silent = time.monotonic() - max(_PATIENCE, 3 * _settings.pause(timeout))
         all_wait = len(alive) == self._world and all(waits) and all(peer.heard_at > silent for peer in alive)
-        longest = min(waits) if all_wait else max(waits, default=0.0)  # since the last of them arrived
+        longest = min(waits) if all_wait else max(waits, default=0.0)  # since the last rank arrived
         if longest >= self._patience(timeout):
             return longest
         if not alive or len(self._ranks) < self._world:
             return 0.0
-        still = min(peer.stands_still for peer in alive)
+        still = min(peer.stalled for peer in alive)
         return still if still >= timeout else 0.0
 
     def _next_report(self, timeout: float) -> float:
@@ -153,7 +160,7 @@ class Hub:
         return max(timeout, min(2 * last, last + _LONGEST_PAUSE)) if last else 0.0
 
     def _patience(self, timeout: float) -> float:
-        """Return how long ranks may wait for each other: less if one of them is gone."""
+        """Return how many seconds ranks may wait for each other: fewer if a rank is gone."""
         gone = any(
             (peer.ending is not None and peer.ending.kind == FAILED) or (peer.outside is not None and peer.outside.gone)
             for peer in self._ranks.values()
@@ -161,7 +168,7 @@ class Hub:
         return min(timeout, _PATIENCE_AFTER_DEATH) if gone else timeout
 
     def _mismatch(self, alive: list[Peer]) -> bool:
-        """True if two ranks wait at the same position of the same group in different collectives."""
+        """True if two ranks wait in different collectives that have the same number in the same group."""
         seen: dict[tuple[str, int], tuple[str, str]] = {}
         for peer in alive:
             pending = peer.beat.get("pending")
@@ -173,7 +180,7 @@ class Hub:
         return False
 
     def _count(self) -> None:
-        """Print how many ranks are watched, once all are, or when it takes too long."""
+        """Print how many ranks are watched when all are connected, or when this takes too long."""
         world = self._world
         if self._counted == world or (self._counted and not self.server.is_complete):
             return
@@ -187,21 +194,21 @@ class Hub:
         text = f"{len(self._ranks)} of {world} {_settings.WATCHED}."
         if len(self._ranks) < world:
             absent = [rank for rank in range(world) if rank not in known][:8]
-            text += f" Not rank {', '.join(map(str, absent))}: not started with the same LIGHTNING_PATCHES_HANG_TIMEOUT"
+            text += f" Not rank {', '.join(map(str, absent))}: start it with the same LIGHTNING_PATCHES_HANG_TIMEOUT"
             if self._identity.one_node:
-                text += ", or in a separate container"
+                text += ". A rank in a separate container may not be watched"
             else:
                 text += (
-                    ", or they can't reach this node: set LIGHTNING_PATCHES_HANG_SECRET to the same 16 characters or "
-                    "more on all nodes, and LIGHTNING_PATCHES_HANG_PORT to a port that no firewall blocks"
+                    ". If it can't connect to this node, set LIGHTNING_PATCHES_HANG_SECRET to the same 16 or more "
+                    "characters on all nodes, and LIGHTNING_PATCHES_HANG_PORT to a port that no firewall blocks"
                 )
             text += "."
-        _report.say_in_short(text)
+        _report.print_line(text)
 
-    def _look_at_the_lost(self) -> None:
-        """Find out at once how a rank ended that sent no last message, since its exit status is soon lost.
+    def _examine_lost_ranks(self) -> None:
+        """Examine ranks that have ended without a last message. Do it soon, since the exit status is lost later.
 
-        Its children may keep its connection open, so silent ranks of this node are examined, too.
+        Silent ranks of this node are also examined, since the children of a dead rank may keep its connection open.
         """
         late = time.monotonic() - 2 * _settings.pause(self._owner.timeout)
         for peer in list(self._ranks.values()):
@@ -212,22 +219,22 @@ class Hub:
                     peer.end(FINISHED if peer.finished else LOST)
             if peer.is_lost and peer.outside is None:
                 peer.outside = UNASKED
-                self._look_at([peer])
+                self._examine([peer])
 
-    # ---------------------------------------------------------------- reporting
+    # ---------------------------------------------------------------- reports
 
     def _report(self, seconds: float, at_once: bool) -> None:
         timeout, abort = self._owner.timeout, self._owner.abort
         gpus = self._collect(children=True)
         alive = [peer for peer in self._ranks.values() if peer.alive]
-        point = self._point()
+        waiter = self._longest_waiting()
         died = any(peer.outside is not None and peer.outside.crashed for peer in self._ranks.values())
-        if not died and not at_once and not self._standstill(alive, timeout):
-            return  # the ranks went on in the meantime
-        report = self._made_of(point, seconds, gpus)
+        if not died and not at_once and not self._stalled_for(alive, timeout):
+            return  # the ranks have continued in the meantime
+        report = self._make_report(waiter, seconds, gpus)
         works = [state for state in report.missing if state.works]
         unseen = [state for state in report.missing if state.unseen]
-        # If no rank is missing, end the job only after a second report.
+        # If all ranks have arrived, end the job only after a second report.
         may_end = (
             not works and not unseen and not at_once and (bool(report.call and report.missing) or self._reports > 0)
         )
@@ -244,40 +251,40 @@ class Hub:
             report.after = Next(_report.ENDS_LATER, 2 * seconds)
         elif seconds:
             report.after = Next(_report.GOES_ON, 2 * seconds)
-        _report.tell(report, again=report.situation == self._reported)
+        _report.publish(report, again=report.situation == self._reported)
         self._reported_at, self._reports, self._reported = seconds, self._reports + 1, report.situation
         if ends:
             self._abort()
 
     def _show(self) -> None:
-        """Answer the requests of `hang show` with the state of every rank."""
+        """Send the state of every rank to each `hang show` that has requested it."""
         if not self.server.viewers:
             return
         gpus = self._collect()
-        point = self._point()
-        report = self._made_of(point, point.waits if point else 0.0, gpus)
+        waiter = self._longest_waiting()
+        report = self._make_report(waiter, waiter.waits if waiter else 0.0, gpus)
         program = _messages.printable(" ".join([os.path.basename(sys.executable or "python"), *sys.argv]))
         job = {"program": program, "directory": os.getcwd(), "pid": os.getpid(), "session": os.getsid(0)}
         head = f"Job {job['pid']}, `{notices.cut(program)}` in {_messages.printable(os.getcwd())}:"
-        said = json.dumps({**report.as_dict(), "job": job, "text": f"{head}\n{report.text()}"})
-        parts = [said[i : i + LONGEST_STACK] for i in range(0, len(said), LONGEST_STACK)]
+        answer = json.dumps({**report.as_dict(), "job": job, "text": f"{head}\n{report.text()}"})
+        parts = [answer[i : i + LONGEST_STACK] for i in range(0, len(answer), LONGEST_STACK)]
         for viewer in list(self.server.viewers):
             for number, part in enumerate(parts, 1):
                 viewer.connection.send({"t": "shown", "part": part, "last": number == len(parts)})
             viewer.connection.close()
         self.server.drop_closed()
 
-    def _made_of(self, point: Optional[Peer], seconds: float, gpus: list[str]) -> Report:
-        found = states(self._ranks.values(), point, self._identity, self._owner.timeout)
-        return Report(found, point.call if point is not None else None, seconds, gpus)
+    def _make_report(self, waiter: Optional[Peer], seconds: float, gpus: list[str]) -> Report:
+        found = states(self._ranks.values(), waiter, self._identity, self._owner.timeout)
+        return Report(found, waiter.call if waiter is not None else None, seconds, gpus)
 
-    def _point(self) -> Optional[Peer]:
+    def _longest_waiting(self) -> Optional[Peer]:
         """Return the rank that has waited longest for others; ``None`` if none waits."""
         waiting = [peer for peer in self._ranks.values() if peer.alive and peer.waits]
         return max(waiting, key=lambda peer: peer.waits, default=None)
 
     def _collect(self, children: bool = False) -> list[str]:
-        """Request a report of every rank, and have silent ranks examined from outside. Return a line per GPU.
+        """Request a report from every rank, and examine silent ranks. Return a line per GPU.
 
         Args:
             children: also request the state of the child processes of ranks that do not wait.
@@ -293,20 +300,20 @@ class Hub:
                 nodes.add(peer.key[0])
                 asked.append(peer)
         self.server.serve_until(lambda: all(peer.answer or not peer.alive for peer in asked), _PATIENCE)
-        self._look_at([peer for peer in asked if not peer.answer])
+        self._examine([peer for peer in asked if not peer.answer])
         return [
             f"{line} (host {peer.hello['host']})"
             for peer in self._ranks.values()
             for line in (peer.answer or {}).get("gpus", [])
         ]
 
-    def _look_at(self, silent: list[Peer]) -> None:
-        """Have ranks examined by other ranks of their node."""
+    def _examine(self, silent: list[Peer]) -> None:
+        """Examine ranks of this node, and request that other nodes examine theirs."""
         elsewhere = []
         for peer in silent:
             node, local_rank = peer.key
             if node == _node.node_id():
-                peer.outside = self._job.look(local_rank, peer.ending is None)
+                peer.outside = self._job.examine(local_rank, peer.ending is None)
                 continue
             neighbour = next((p for p in self._ranks.values() if p.alive and p is not peer and p.key[0] == node), None)
             if neighbour is not None:
@@ -316,10 +323,10 @@ class Hub:
             lambda: all(peer.outside is not before for peer, before in elsewhere), _PATIENCE_OUTSIDE
         )
 
-    # ---------------------------------------------------------------- ending
+    # ---------------------------------------------------------------- end of the job
 
     def _abort(self) -> None:
-        """End all ranks at the same time, since a rank that outlives others fails with another error."""
+        """End all ranks at the same time, since a rank that ends later than others prints a misleading error."""
         silent: dict[str, list[int]] = {}
         for peer in self._ranks.values():
             lives = peer.ending is None or (peer.is_lost and not (peer.outside or UNASKED).gone)

@@ -23,14 +23,14 @@ class Identity:
     """A rank, and the address of rank zero.
 
     Args:
-        rank: ``None`` on one of several nodes if the launcher provides only the local rank.
+        rank: the rank; ``None`` if there are several nodes, and the launcher provides only the local rank.
         local_rank: rank on this node.
         node: number of the node.
         world_size: number of ranks.
         address: host name or address of rank zero's node; "" if unknown.
         one_node: True if all ranks are on this node.
         sees_all: True if this process can see the processes of all ranks; False in one of several containers.
-        key: identifies the job on these nodes; the same in all its ranks. Not a secret.
+        key: an identifier of the job, the same in all its ranks. Not a secret.
     """
 
     rank: Optional[int]
@@ -49,7 +49,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class _Place:
-    """The values from one source."""
+    """The values from one source, such as the launcher's variables."""
 
     rank: Optional[int] = None
     size: Optional[int] = None
@@ -60,7 +60,7 @@ def find(frames: list[FrameType]) -> Optional[Identity]:
     """Return the identity of this process.
 
     Args:
-        frames: the main thread's stack, innermost first. It has values that the environment does not have: the
+        frames: the main thread's stack, innermost first. Some values are not in the environment, but only there: the
             arguments of a running ``init_process_group``, and the index of a process that ``ddp_spawn`` started.
 
     Returns:
@@ -76,7 +76,7 @@ def find(frames: list[FrameType]) -> Optional[Identity]:
     rank, size = (group.rank, group.size) if group.size else (launcher.rank, launcher.size)
     local_rank = launcher.local_rank
     if rank is None and node == 0:
-        rank = local_rank  # Lightning's launchers provide only this
+        rank = local_rank  # Lightning's launchers provide only the local rank
     if size is None or size < 2 or (rank is None and local_rank is None):
         return None
     key = _key(slurm)
@@ -149,7 +149,7 @@ def _is_one_node(size: int, address: str, slurm: bool) -> bool:
 
 
 def _sees_all(size: int) -> bool:
-    """True if all ranks of this node share a PID namespace: the system has none, or one launcher started all."""
+    """True if all ranks of this node share a PID namespace: this is no container, or one launcher started them all."""
     return not _node.is_container() or "RANK" not in os.environ or _number("LOCAL_WORLD_SIZE") == size
 
 
@@ -163,7 +163,7 @@ def _number(*variables: str) -> Optional[int]:
 
 def _key(slurm: bool) -> str:
     get = os.environ.get
-    if slurm:  # Lightning sets MASTER_PORT late, and only in ranks that get that far
+    if slurm:  # Lightning sets MASTER_PORT only in ranks that create a Trainer or Fabric, and late
         return f"slurm {get('SLURM_JOB_ID')} {get('SLURM_STEP_ID')}"
     port = get("MASTER_PORT")
     if not port:

@@ -1,7 +1,7 @@
 """The messages between ranks and hub: the fields of each kind, with their types and ranges.
 
-No message can select a process, signal or descriptor to act on. ``pid`` is only displayed. To examine or end a process,
-a rank uses the records of its own node (:mod:`~lightning_patches.ranks.hang._registry`).
+A message can't select a process, signal or descriptor: a rank examines and ends only processes in the records of its
+node (:mod:`~lightning_patches.ranks.hang._registry`). The field ``pid`` is only displayed.
 """
 
 from __future__ import annotations
@@ -137,12 +137,12 @@ TO_RANK: dict[str, dict[str, Check]] = {
 
 
 def printable(text: str) -> str:
-    """Return outside text, such as a file name, in one line and without terminal control characters."""
+    """Return a text from outside, such as a file name, with line breaks and control characters escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def parse(line: bytes, to_hub: bool) -> Optional[Message]:
-    """Parse a message. Return ``None`` if it is not JSON, of unknown kind, or has missing, extra or invalid fields."""
+    """Parse a message. Return ``None`` if it is not JSON, has an unknown kind, or missing, extra or invalid fields."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Rank zero's view of another rank: identity, last message, ending."""
+"""Rank zero's knowledge of another rank: its identity, its last message, and how it ended."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Ending:
     """The ending of a rank.
 
     Args:
-        kind: the kind that the rank reported, or ``LOST`` if it reported none.
-        detail: the error that ended it.
+        kind: the kind that the rank reported, or ``LOST`` if it sent no last message.
+        detail: the error that ended the rank.
     """
 
     kind: str
@@ -36,20 +36,20 @@ class Ending:
 
 @dataclass
 class Peer:
-    """A connected process. It is a rank once it has sent its hello.
+    """A connected process. It is a rank after it has sent the message "hello".
 
     Args:
-        connection: the connection to it.
-        descriptor: descriptor of its socket.
-        address: its network address.
-        hello: its identity.
-        beat: its last state message.
+        connection: the connection to the process.
+        descriptor: descriptor of the socket.
+        address: network address of the process.
+        hello: the message with its identity.
+        beat: the last message with its state.
         heard_at: time of that message.
         answer: its report, while reports are collected.
-        finished: True if its program has ended. It may still hang in exit handlers.
-        ending: its ending; ``None`` while it runs.
-        ended_at: time of its ending.
-        outside: what another process of its node found out about it.
+        finished: True if its program has ended. Its exit handlers may still hang.
+        ending: how it ended; ``None`` while it runs.
+        ended_at: time of its end.
+        outside: result of an examination by another process of its node.
     """
 
     connection: Connection
@@ -73,7 +73,7 @@ class Peer:
         return float(self.beat["waits"]) if self.alive and self.beat else 0.0
 
     @property
-    def stands_still(self) -> float:
+    def stalled(self) -> float:
         return max(self.waits, float(self.beat["idle"])) if self.beat else 0.0
 
     def end(self, kind: str, detail: str = "") -> None:
@@ -85,7 +85,7 @@ class Peer:
 
     @property
     def has_gone(self) -> bool:
-        """True if its process closed the connection and did not reconnect, as live ones do within ten seconds."""
+        """True if the process closed the connection and did not reconnect. A live rank reconnects in ten seconds."""
         return self.connection.hung_up and time.monotonic() - self.ended_at > _LONGEST_ABSENCE
 
     @property
@@ -109,18 +109,18 @@ class Peer:
             return Call(beat["what"], pending["number"], pending["group"])
         return Call(beat["what"], max(beat["numbers"].values(), default=-1))
 
-    def is_in_the_call_of(self, point: Peer) -> bool:
-        """True if this rank waits in the same call as ``point``."""
+    def is_in_call_of(self, waiter: Peer) -> bool:
+        """True if this rank waits in the same call as another rank."""
         if not self.alive or not self.waits:
             return False
-        mine, its = self.beat["pending"], point.beat["pending"]
+        mine, its = self.beat["pending"], waiter.beat["pending"]
         if mine and its:
             return bool([mine[n] for n in ("group", "number", "name")] == [its[n] for n in ("group", "number", "name")])
-        numbers, others = self.beat["numbers"], point.beat["numbers"]
+        numbers, others = self.beat["numbers"], waiter.beat["numbers"]
         same = all(numbers[group] == others[group] for group in numbers.keys() & others.keys())
-        return bool(self.beat["what"] == point.beat["what"] and same and bool(numbers) == bool(others))
+        return bool(self.beat["what"] == waiter.beat["what"] and same and bool(numbers) == bool(others))
 
-    def has_no_part_in(self, point: Peer) -> bool:
-        """True if this rank is not in the process group in which ``point`` waits."""
-        pending = point.beat["pending"]
+    def is_outside_group_of(self, waiter: Peer) -> bool:
+        """True if another rank waits in a process group that does not include this rank."""
+        pending = waiter.beat["pending"]
         return bool(pending and self.beat and self.beat["numbers"] and pending["group"] not in self.beat["numbers"])

@@ -1,7 +1,7 @@
 """Records of a job's ranks on this node: their processes, how to get their stacks, and a secret.
 
-The records are files in a directory that only this user can write to. A rank that receives the order to examine or end
-another rank looks up the process here and nowhere else.
+The records are files in a directory that only this user can write to. If a rank is requested to examine or end another
+rank, it finds the process only in these records.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Record:
     """The process of a rank.
 
     Args:
-        rank: ``None`` while only the local rank is known.
-        pid: its pid.
+        rank: the rank; ``None`` while only the local rank is known.
+        pid: pid of the process.
         started: its start time, see :func:`lightning_patches.ranks._processes.start_time`.
-        thread: id of the watch's thread in it.
-        signal: the signal that makes it write its stack; 0 if there is none.
-        file: the descriptor to which it writes the stack.
-        program: path of its executable.
+        thread: id of the hang watch's thread.
+        signal: number of the signal that makes the process write its stack; 0 if there is none.
+        file: descriptor of the file with the stack.
+        program: path of the executable.
     """
 
     rank: Optional[int]
@@ -58,19 +58,19 @@ class Record:
 
 @dataclass(frozen=True)
 class Outside:
-    """The state of a rank, as seen from another process of its node.
+    """The state of a rank, examined by another process of its node.
 
     Args:
-        cause: description of its state.
-        hint: explanation, or what to do about it.
-        stack: its stack, if it wrote one.
-        works: True if it uses the CPU, reads, writes, sends or receives.
-        unclear: True if it is impossible to find out if it works.
-        gone: True if it has ended.
-        crashed: True if a signal other than a request to end killed it.
-        failed: True if a signal killed it, or its exit status is an error.
-        for_memory: True if the OOM killer ended it, or may have.
-        seen: True if its process could be examined.
+        cause: description of the state.
+        hint: explanation or advice.
+        stack: the rank's stack; "" if it wrote none.
+        works: True if the rank uses the CPU, reads, writes, sends or receives.
+        unclear: True if it is unknown if the rank works.
+        gone: True if the rank has ended.
+        crashed: True if a signal other than a request to end killed the rank.
+        failed: True if a signal killed the rank, or its exit status is an error.
+        for_memory: True if the OOM killer has or may have killed the rank.
+        seen: True if the process could be examined.
         children: see :meth:`Job.children`.
     """
 
@@ -92,7 +92,7 @@ class Outside:
 
     @property
     def frames(self) -> list[str]:
-        """The innermost frames of its main thread, which :mod:`faulthandler` writes last. The innermost comes last."""
+        """The innermost frames of the main thread, innermost last. :mod:`faulthandler` writes the main thread last."""
         lines = self.stack.rpartition("\n\n")[2].split("\n")
         return [line.strip() for line in lines if line.startswith("  File")][:_MOST_FRAMES_OUTSIDE][::-1]
 
@@ -113,11 +113,11 @@ class Job:
         self.ooms = _processes.killed_for_memory()
 
     def secret(self) -> bytes:
-        """A secret that the processes of this user on this node share."""
+        """Return the secret that the processes of this user on this node share."""
         return _file_of_secret(os.path.join(self.path, "secret"))
 
     def register(self, local_rank: int, record: Record) -> bool:
-        """Register this process as the rank. Return False if it is a child of the process that is the rank."""
+        """Register this process as the rank. Return False if another live process is registered as this rank."""
         known = self.record(local_rank)
         if known is not None and known.pid != record.pid and not known.gone:
             return False
@@ -138,11 +138,16 @@ class Job:
         """Return the records of all ranks of this node, running or not."""
         return _records(self.path)
 
-    def look(self, local_rank: int, lives: bool) -> Outside:
-        """Examine a rank from this process. Takes about two seconds if the rank is alive."""
+    def examine(self, local_rank: int, lives: bool) -> Outside:
+        """Examine a rank of this node. Takes about two seconds if the rank is alive.
+
+        Args:
+            local_rank: the rank.
+            lives: also get the rank's stack and its child processes.
+        """
         record = self.record(local_rank)
         if record is None:
-            return Outside("its process is not known", seen=False)
+            return Outside("its process is unknown", seen=False)
         condition = _processes.condition(record.pid, record.started)
         if record.gone:
             cause = condition.words
@@ -154,7 +159,7 @@ class Job:
                 cause += ", by the kernel's OOM killer"
             elif for_memory:
                 many = f"{ooms} process{'es' if ooms > 1 else ''}"
-                cause += f", perhaps by the kernel's OOM killer: it has killed {many} here since the watch began"
+                cause += f", perhaps by the kernel's OOM killer: it has killed {many} here since the watch started"
             crashed = _processes.crashed(status)
             return Outside(cause, gone=True, crashed=crashed, failed=bool(status), for_memory=for_memory)
         if record.program and (program := _processes.program(record.pid)) not in ("", record.program):
@@ -170,8 +175,8 @@ class Job:
     def children(self, local_rank: int) -> list[str]:
         """Describe the child processes of a rank of this node, such as a DataLoader's workers.
 
-        A forked child writes its stack as its rank would. It has no thread of the hang watch, so the signal may
-        interrupt a system call of its C code. Use this only for ranks that keep others waiting.
+        A forked child writes its stack at the same signal as its rank. It has no thread of the hang watch, so the
+        signal may interrupt a system call of its C code. Use this only for ranks that make others wait.
         """
         record = self.record(local_rank)
         found: list[str] = []
@@ -179,11 +184,11 @@ class Job:
         for pid in _processes.descendants(record.pid, self._others(record.pid)) if record is not None else []:
             if len(found) == MOST_CHILDREN or time.monotonic() > end:
                 break
-            said = f"child process {pid} ({_processes.name(pid)}): {_processes.condition(pid, None)}."
-            started, thread = _processes.start_time(pid), _processes.thread_beside(pid)
+            state = f"child process {pid} ({_processes.name(pid)}): {_processes.condition(pid, None)}."
+            started, thread = _processes.start_time(pid), _processes.other_thread(pid)
             assert record is not None
             stack = _processes.stack_from_outside(pid, started, thread, record.signal, record.file)
-            found.append(f"{said}\n{stack}".rstrip()[:LONGEST_CHILD])
+            found.append(f"{state}\n{stack}".rstrip()[:LONGEST_CHILD])
         return found
 
     def end(self, local_rank: int) -> None:
@@ -198,7 +203,7 @@ class Job:
             _processes.end(pid, None)
 
     def work(self) -> _processes.Work:
-        """Return the counters of this process and its children, without the hang watch."""
+        """Return the counters of this process and its children, without those of the hang watch."""
         watchers = [thread.native_id for thread in threading.enumerate() if thread.name.startswith(THREADS)]
         return _processes.work(os.getpid(), [one for one in watchers if one], self._others(os.getpid()), _wire.inodes())
 
@@ -246,7 +251,7 @@ def _read(path: str) -> Optional[Record]:
 
 
 def _file_of_secret(path: str) -> bytes:
-    """Read the secret from the file. The first process creates it."""
+    """Read the secret from the file. The first process creates the file."""
     if not os.path.exists(path):
         made = f"{path}.{os.getpid()}"
         _write(made, secrets.token_hex(32).encode())

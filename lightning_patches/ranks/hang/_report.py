@@ -27,7 +27,7 @@ WAITS, ELSEWHERE, STILL, WORKS, SILENT, DIED, OUT_OF_MEMORY, FAILED, LEFT, UNWAT
     "has left", "is not watched", "never began",
 )  # fmt: skip
 FINAL = (DIED, OUT_OF_MEMORY, FAILED)
-"""States of a rank in which the job cannot finish."""
+"""States of a rank with which the job can't finish."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Next:
     Args:
         kind: a key of ``_NEXT``.
         seconds: seconds until the action.
-        who: the rank that is the reason.
+        who: name of the rank because of which the job is not ended.
     """
 
     kind: str
@@ -83,7 +83,7 @@ _NEXT = {
     ENDS_NOW: "All ranks are ended now, with status {status}.",
     ENDS_SOON: "All ranks are ended in {seconds:.0f} s.",
     SPARES: "The job is not ended, since {who} works.",
-    CANNOT_SEE: "The job is not ended, since it can't be seen whether {who} works.",
+    CANNOT_SEE: "The job is not ended, since it is unknown if {who} works.",
     ENDS_LATER: "All ranks are ended if nothing has changed after {seconds:.0f} s.",
     GOES_ON: "The ranks keep waiting. If nothing changes, the next report comes after {seconds:.0f} s.",
 }
@@ -91,25 +91,25 @@ _NEXT = {
 
 @dataclass
 class State:
-    """The observed state of a rank.
+    """The state of a rank in a report.
 
     Args:
         name: ``"rank 3"``.
-        rank: its number, ``None`` if unknown.
+        rank: the number of the rank; ``None`` if unknown.
         where: ``"host vm, pid 123"``.
         kind: one of the constants of this module.
-        call: the call in which it waits.
-        seconds: how long it has waited, or not moved.
-        place: ``"train.py:12 in training_step"``.
-        cause: why it does not answer, died or failed: the state of its process, or its error.
-        text: description of what it is doing.
+        call: the call in which the rank waits.
+        seconds: seconds for which it has waited or not moved.
+        place: position in the user's code, ``"train.py:12 in training_step"``.
+        cause: why the rank does not answer, died or failed: the state of its process, or its error.
+        text: description of the state, to follow the name.
         detail: its stack, or the error that ended it.
         frames: its shortened stack, one string per frame.
         collective: its last collective, from the flight recorder.
         children: description of each child process, with its stack if it is a Python process.
         recorder: its last collectives, from the flight recorder.
-        works: True if it is working.
-        unseen: True if it is impossible to find out if it works.
+        works: True if the rank works.
+        unseen: True if it is unknown if the rank works.
     """
 
     name: str
@@ -135,7 +135,7 @@ class State:
 
     @property
     def situation(self) -> tuple[str, ...]:
-        """A key that is equal for ranks in the same state. The position of a working rank does not matter."""
+        """A key that is equal for ranks in the same state. It ignores the position of a working rank."""
         if self.kind in (WAITS, ELSEWHERE):
             return self.kind, str(self.call)
         return self.kind, self.place if self.kind == STILL else "", self.cause
@@ -166,7 +166,7 @@ class Report:
     Args:
         states: the states of the ranks.
         call: the call in which ranks wait, if any rank waits.
-        seconds: longest waiting time of a rank, or the time for which no rank has moved.
+        seconds: the longest wait of a rank, or the time for which no rank has moved.
         gpus: a line for each GPU.
         after: the next action.
     """
@@ -191,21 +191,21 @@ class Report:
         return [(state.name, *state.situation) for state in self.states]
 
     def verdict(self) -> str:
-        """Return one line: the ranks that block the others, and the ranks that wait for them."""
+        """Return one line that names the ranks that block others, and the ranks that wait for them."""
         parts: dict[tuple[str, ...], list[State]] = {}
         order = (OUT_OF_MEMORY, DIED, FAILED, ABSENT, SILENT, LEFT, UNWATCHED, STILL, ELSEWHERE, WORKS, WAITS)
         for state in sorted(self.states, key=lambda state: order.index(state.kind)):
             place = (state.place,) if state.kind == WORKS else ()
             parts.setdefault((*state.situation, *place), []).append(state)
-        said = []
+        sentences = []
         for states in parts.values():
             longest = max(states, key=lambda state: state.seconds)
-            said.append(f"{_names(states)} {longest.in_short(len(states) > 1)}")
+            sentences.append(f"{_names(states)} {longest.in_short(len(states) > 1)}")
         if self.call and not self.missing:
-            said.append("no rank is missing, the communication itself makes no progress")
+            sentences.append("no rank is missing, but the collective makes no progress")
         if any(state.kind in FINAL for state in self.states):
-            said[0] += ": the job cannot finish"
-        return printable("; ".join(said))
+            sentences[0] += ": the job cannot finish"
+        return printable("; ".join(sentences))
 
     def text(self) -> str:
         """Return the complete report, for a file."""
@@ -281,7 +281,7 @@ class Report:
         return lines
 
     def _missing_in_short(self, most: int) -> list[str]:
-        """Return the missing ranks with their innermost frames. Each rank gets an equal share of the lines left."""
+        """Return the missing ranks with their innermost frames. The ranks share ``most`` lines equally."""
         blamed = self.missing or self.arrived[:1]
         named = blamed[: max(1, min(len(blamed), most // 4))]
         more = [f"  and {len(blamed) - len(named)} more"] if len(blamed) > len(named) else []
@@ -291,16 +291,16 @@ class Report:
             rest = (most - len(more) - len(lines)) // (len(named) - number) - 1
             lines.append(self._named(state) if self.missing else f"  stack of {state.name}:")
             frames = tuple(state.frames)
-            said = _recorded(state)[: max(0, rest - 1)]
+            details = _recorded(state)[: max(0, rest - 1)]
             if frames and frames in shown:
-                said.append(f"    same stack as {shown[frames]}")
+                details.append(f"    same stack as {shown[frames]}")
             elif frames:
                 shown[frames] = state.name
                 children = [line for child in state.children for line in child.rstrip().split("\n")]
                 for_children = min(len(children), max(0, rest // 2))
-                said += indented("\n".join(frames), max(2, rest - len(said) - for_children) - 1)
-                said += [f"    {line}" for line in children[: max(0, rest - len(said))]]
-            lines += said[: max(0, rest)]
+                details += indented("\n".join(frames), max(2, rest - len(details) - for_children) - 1)
+                details += [f"    {line}" for line in children[: max(0, rest - len(details))]]
+            lines += details[: max(0, rest)]
         return [*lines, *more]
 
     def _named(self, state: State) -> str:
@@ -309,7 +309,7 @@ class Report:
     def _end(self) -> list[str]:
         lines = []
         if any(state.kind in (STILL, WORKS, SILENT) for state in self.missing):
-            lines.append("  A rank that is only slow (data, a download, a checkpoint) looks like this, too.")
+            lines.append("  A rank that is only slow (data, a download, a checkpoint) also looks like this.")
         return [*lines, f"  {self.after}"] if self.after is not None else lines
 
 
@@ -328,15 +328,15 @@ def _names(states: list[State]) -> str:
             spans[-1][1] = one
         else:
             spans.append([one, one])
-    said = [f"{a} to {b}" if b - a > 1 else f"{a}, {b}" if b > a else f"{a}" for a, b in spans]
-    more = " and others" if len(said) > 8 else ""
-    return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(said[:8])}{more}"
+    texts = [f"{a} to {b}" if b - a > 1 else f"{a}, {b}" if b > a else f"{a}" for a, b in spans]
+    more = " and others" if len(texts) > 8 else ""
+    return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(texts[:8])}{more}"
 
 
 def say(text: str) -> None:
     """Write to stderr, or to stdout or a file if stderr is closed.
 
-    Gives up after some seconds, since the main thread may hang in a write and hold the lock.
+    Waits at most five seconds, since the main thread may hang in a write while it holds the stream's lock.
     """
 
     def write() -> None:
@@ -362,7 +362,7 @@ def say(text: str) -> None:
     thread.join(5.0)
 
 
-def tell(report: Report, again: bool = False) -> None:
+def publish(report: Report, again: bool = False) -> None:
     """Print a report in short form, and write the complete report to files.
 
     Args:
@@ -370,30 +370,30 @@ def tell(report: Report, again: bool = False) -> None:
         again: True if the terminal already shows the same situation.
     """
     in_short = report.again() if again else report.in_short()
-    tell_and_write(in_short, report.text(), report.as_dict())
+    print_and_write(in_short, report.text(), report.as_dict())
 
 
-def tell_and_write(in_short: str, text: str, data: dict[str, Any]) -> None:
+def print_and_write(in_short: str, text: str, data: dict[str, Any]) -> None:
     """Print the short text and the names of the files, and write the complete text to these files."""
     try:
         path = _files.place()
     except OSError:
         say(in_short)
         return
-    say(f"{in_short}\n  All of it, with the whole stacks: {printable(path)}.txt and .jsonl")
-    trouble = _files.save(path, text, data)
-    if trouble:
-        say(f"the report is not in {printable(os.path.dirname(path))}: {printable(trouble)}.")
+    say(f"{in_short}\n  Complete report, with all stacks: {printable(path)}.txt and .jsonl")
+    problem = _files.save(path, text, data)
+    if problem:
+        say(f"the report can't be written to {printable(os.path.dirname(path))}: {printable(problem)}.")
 
 
-def say_in_short(text: str) -> None:
+def print_line(text: str) -> None:
     """Print one line that is not a report, unless the toggle has ``quiet``."""
     if not notices.is_quiet():
         say(text)
 
 
 def leave() -> None:
-    """End this process at once. First flush stdout and stderr, if that does not take long."""
+    """End this process immediately, after an attempt to flush stdout and stderr within a second."""
 
     def flush() -> None:
         for stream in (sys.stdout, sys.stderr):
@@ -416,5 +416,5 @@ def indented(text: str, most: int) -> list[str]:
 
 
 def in_lines(lines: Sequence[str]) -> str:
-    """Join the lines, with control characters removed."""
+    """Join lines, with control characters escaped."""
     return "\n".join(map(printable, lines))

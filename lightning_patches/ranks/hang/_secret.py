@@ -1,7 +1,7 @@
 """The secret of a job with ranks on several nodes, and the port that is derived from it.
 
-The user sets the secret in a variable, or rank zero creates one and publishes it in torch's store. The store is not
-private: everyone who can reach ``MASTER_PORT`` can read it.
+The user sets the secret in a variable, or rank zero creates one and publishes it in torch's store. Everyone who can
+connect to ``MASTER_PORT`` can read the store.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def of_user() -> Optional[bytes]:
 
 
 def ports(secret: bytes, identity: Identity) -> list[int]:
-    """Return the ports on which rank zero may listen, best first, below the range for outgoing connections."""
+    """Return the ports on which rank zero may listen, best first. They are below the range of outgoing connections."""
     own = port_of_user()
     if own is not None:
         return [own]
@@ -57,7 +57,8 @@ class Exchange:
     Args:
         identity: the identity of this rank.
 
-    ``secret`` is ``None`` until the exchange is complete. In rank zero that means that other ranks can read it.
+    ``secret`` is ``None`` until the exchange is complete. In rank zero, it is complete if other ranks can read the
+    secret.
     """
 
     def __init__(self, identity: Identity) -> None:
@@ -71,10 +72,10 @@ class Exchange:
             self._thread.start()
 
     def stop(self, wait: bool = True) -> None:
-        """Stop the exchange. A call into torch that is still running when the interpreter exits would crash it.
+        """Stop the exchange.
 
         Args:
-            wait: wait until no call into torch is running.
+            wait: wait until no call into torch is running, since such a call would crash at the interpreter's exit.
         """
         self._stopped.set()
         if wait and self._thread is not None and self._thread is not threading.current_thread():
@@ -96,7 +97,9 @@ class Exchange:
         make = getattr(distributed, "TCPStore", None)
         if make is None or not address or not port.isdecimal():
             return None
-        socket.create_connection((address, int(port)), timeout=_SECONDS).close()  # torch would wait, and warn
+        socket.create_connection(
+            (address, int(port)), timeout=_SECONDS
+        ).close()  # torch would wait for the store, and warn
         if self._stopped.is_set():
             return None
         timeout = datetime.timedelta(seconds=_SECONDS)

@@ -1,6 +1,6 @@
-"""The server for all ranks: a socket file for ranks of the same node, a port for the others.
+"""Rank zero's server: a socket file for ranks of the same node, and a port for the others.
 
-It closes the connection of a peer that violates the protocol.
+The server closes the connection of a peer that violates the protocol.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lightning_patches.ranks.hang._peers import LOST, Peer
 from lightning_patches.ranks.hang._registry import Job, Outside
 from lightning_patches.ranks.hang._wire import Connection
 
-MOST_STRANGERS = 32
+MOST_PENDING = 32
 _MOST_VIEWERS = 2
 
 
@@ -31,13 +31,13 @@ class Server:
     Args:
         job: the job's files on this node.
         identity: returns the identity of rank zero.
-        hurries: an event that ends :meth:`serve` at once.
+        urgent: an event that ends :meth:`serve` early.
     """
 
-    def __init__(self, job: Job, identity: Callable[[], Identity], hurries: threading.Event) -> None:
-        self._identity, self._hurries = identity, hurries
+    def __init__(self, job: Job, identity: Callable[[], Identity], urgent: threading.Event) -> None:
+        self._identity, self._urgent = identity, urgent
         self.ranks: dict[tuple[str, int], Peer] = {}
-        self._strangers: list[Peer] = []
+        self._pending: list[Peer] = []
         self.viewers: list[Peer] = []
         self._selector = selectors.DefaultSelector()
         self._secrets: dict[socket.socket, bytes] = {}
@@ -59,14 +59,14 @@ class Server:
 
     @property
     def is_complete(self) -> bool:
-        """True if every rank has sent its hello."""
+        """True if every rank has sent the message "hello"."""
         return len(self.ranks) >= self._identity().world_size
 
     def close(self) -> None:
         """Close the parent's sockets in a forked child."""
         for listener in self._listeners:
             listener.close()
-        for peer in (*self.ranks.values(), *self._strangers, *self.viewers):
+        for peer in (*self.ranks.values(), *self._pending, *self.viewers):
             peer.connection.close()
 
     def _add_listener(self, listener: socket.socket, secret: bytes) -> None:
@@ -74,20 +74,20 @@ class Server:
         self._selector.register(listener, selectors.EVENT_READ)
 
     def serve(self, seconds: float) -> None:
-        """Receive messages of the ranks for so many seconds."""
+        """Receive messages of the ranks for a number of seconds."""
         end = time.monotonic() + seconds
         while True:
             for key, _ in self._selector.select(min(1.0, max(0.0, end - time.monotonic()))):
                 if isinstance(key.fileobj, socket.socket):
                     self._accept(key.fileobj)
                 else:
-                    self._hear(key.data)
+                    self._receive(key.data)
             now = time.monotonic()
-            for peer in list(self._strangers):
+            for peer in list(self._pending):
                 if now - peer.connection.since > _wire.HELLO_DEADLINE:
                     peer.connection.close()
             self.drop_closed()
-            if now >= end or (seconds > 1.0 and self.viewers) or self._hurries.is_set():
+            if now >= end or (seconds > 1.0 and self.viewers) or self._urgent.is_set():
                 return
 
     def serve_until(self, done: Callable[[], bool], seconds: float) -> None:
@@ -96,51 +96,51 @@ class Server:
             self.serve(0.05)
 
     def _accept(self, listener: socket.socket) -> None:
-        """Accept a connection. The number of unauthenticated connections is limited."""
+        """Accept a connection. The number of connections without a "hello" is limited."""
         try:
             sock, address = listener.accept()
         except OSError:  # for example too many open files
             time.sleep(0.05)
             return
-        if len(self._strangers) >= MOST_STRANGERS:
-            self._show_out_a_stranger()
+        if len(self._pending) >= MOST_PENDING:
+            self._drop_oldest_pending()
         self.drop_closed()
         peer = Peer(Connection(sock, self._secrets[listener], as_hub=True), sock.fileno())
         peer.address = str(address[0]) if address else ""
         if peer.connection.open:
-            self._strangers.append(peer)
+            self._pending.append(peer)
             self._selector.register(peer.descriptor, selectors.EVENT_READ, peer)
 
-    def _show_out_a_stranger(self) -> None:
-        """Close the oldest unauthenticated connection of the address that has the most of them."""
-        unknown = [peer for peer in self._strangers if not peer.connection.known] or self._strangers
+    def _drop_oldest_pending(self) -> None:
+        """Close the oldest unauthenticated connection of the address that has most such connections."""
+        unknown = [peer for peer in self._pending if not peer.connection.known] or self._pending
         many = Counter(peer.address for peer in unknown)
         min(unknown, key=lambda peer: (-many[peer.address], peer.connection.since)).connection.close()
 
-    def _hear(self, peer: Peer) -> None:
+    def _receive(self, peer: Peer) -> None:
         for message in peer.connection.receive():
             if peer.connection.open:
-                self._take(peer, message)
+                self._handle(peer, message)
 
     def drop_closed(self) -> None:
-        everybody = (*self.ranks.values(), *self._strangers, *self.viewers)
-        for peer in [peer for peer in everybody if not peer.connection.open]:
+        peers = (*self.ranks.values(), *self._pending, *self.viewers)
+        for peer in [peer for peer in peers if not peer.connection.open]:
             if peer.descriptor >= 0:
                 self._selector.unregister(peer.descriptor)
                 peer.descriptor = -1
-            if peer in self._strangers:
-                self._strangers.remove(peer)
+            if peer in self._pending:
+                self._pending.remove(peer)
             elif peer in self.viewers:
                 self.viewers.remove(peer)
             elif peer.ending is None:
                 peer.end(FINISHED if peer.finished else LOST)
 
-    def _take(self, peer: Peer, message: Message) -> None:
+    def _handle(self, peer: Peer, message: Message) -> None:
         kind = message["t"]
         if kind == "hello":
             self._welcome(peer, message)
-        elif kind == "show" and peer in self._strangers and len(self.viewers) < _MOST_VIEWERS:
-            self._strangers.remove(peer)
+        elif kind == "show" and peer in self._pending and len(self.viewers) < _MOST_VIEWERS:
+            self._pending.remove(peer)
             self.viewers.append(peer)
         elif not peer.hello:
             peer.connection.close()
@@ -159,7 +159,7 @@ class Server:
             peer.end(message["kind"], message["detail"])
 
     def _welcome(self, peer: Peer, hello: Message) -> None:
-        """Register a peer as the rank in its hello, unless another live process is that rank."""
+        """Register a peer as the rank in its message "hello", unless another live process is that rank."""
         if peer.hello and (hello["node_id"], hello["local_rank"]) != peer.key:
             peer.connection.close()
             return
@@ -179,8 +179,8 @@ class Server:
             peer.connection.send({"t": "taken"})
             peer.connection.close()
             return
-        if peer in self._strangers:
-            self._strangers.remove(peer)
+        if peer in self._pending:
+            self._pending.remove(peer)
         peer.hello = hello
         self.ranks[key] = peer
         peer.connection.send({"t": "welcome", "host": socket.gethostname(), "pid": os.getpid()})

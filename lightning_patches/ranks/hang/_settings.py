@@ -14,7 +14,7 @@ FORMS = "`300`, `300s`, `5m` or `1h`, each with or without `:abort`, or `off`"
 _OFF = ("", "0", "off", "no", "none", "false", "disable", "disabled")
 _UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 LONGEST = 30 * 86400.0
-LOOKS = 15
+SAMPLES_PER_TIMEOUT = 15
 """Minimum number of samples of a rank within one timeout."""
 WATCHED = "ranks are watched for hangs"
 """Part of the line that every watched job prints once."""
@@ -32,17 +32,17 @@ def parse(text: str) -> Optional[tuple[float, bool]]:
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-z]*)\s*(:\s*abort)?", text)
     if found is not None and found[2] in _UNITS and 0 < float(found[1]) * _UNITS[found[2]] <= LONGEST:
         return float(found[1]) * _UNITS[found[2]], found[3] is not None
-    raise ValueError(f"{VARIABLE}={cut(text)} is not understood, and nothing is watched. Use {FORMS}.")
+    raise ValueError(f"{VARIABLE}={cut(text)} is invalid, so ranks are not watched. Use {FORMS}.")
 
 
-def needs(lack: str) -> str:
-    """Return the message for a system that lacks something the watch needs."""
-    return f"the watch for hangs runs on Linux, and this system lacks {lack}"
+def needs(missing: str) -> str:
+    """Return the message for a system that lacks a feature."""
+    return f"the hang watch runs on Linux, and this system lacks {missing}"
 
 
 def pause(timeout: float) -> float:
     """Return the seconds between two samples. Each rank sends its state at the same interval."""
-    return min(max(timeout / LOOKS, 0.1), 5.0)
+    return min(max(timeout / SAMPLES_PER_TIMEOUT, 0.1), 5.0)
 
 
 def problems(environment: Mapping[str, str] = os.environ) -> list[str]:
@@ -52,12 +52,12 @@ def problems(environment: Mapping[str, str] = os.environ) -> list[str]:
     secret = environment.get(_secret.VARIABLE, "").strip()
     if port and _secret.as_port(port) is None:
         found.append(f"{_secret.PORT_VARIABLE}={port} is not a port and is ignored. Use a number from 1 to 65535.")
-    beside = [name for name in (_secret.PORT_VARIABLE, _secret.VARIABLE, _files.VARIABLE) if environment.get(name)]
-    if beside and not environment.get(VARIABLE, "").strip():
-        found.append(f"{' and '.join(beside)} without {VARIABLE}: nothing is watched.")
+    others = [name for name in (_secret.PORT_VARIABLE, _secret.VARIABLE, _files.VARIABLE) if environment.get(name)]
+    if others and not environment.get(VARIABLE, "").strip():
+        found.append(f"{' and '.join(others)} without {VARIABLE}: ranks are not watched. Set {VARIABLE}.")
     if secret and len(secret) < _secret.SHORTEST:
         found.append(
             f"{_secret.VARIABLE} is shorter than {_secret.SHORTEST} characters and is ignored. Use a longer one, the "
-            "same in all ranks, for instance from `openssl rand -hex 16`."
+            "same in all ranks, for example from `openssl rand -hex 16`."
         )
     return found

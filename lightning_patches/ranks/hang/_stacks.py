@@ -1,4 +1,4 @@
-"""Sample the Python stacks of this process to find out if it moves, works, or waits for other ranks."""
+"""Sample the Python stacks of this process to find out if it moves, works or waits for other ranks."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _LIBRARIES = tuple(
 _MOST_FRAMES = 40
 _AT_END = "the program's end"
 _SOON = 3.0
-"""Seconds without movement after which a rank is examined more closely. Healthy ranks rarely reach it."""
+"""Seconds without movement after which the sampler uses slower checks. Healthy ranks move more often."""
 
 
 _SLOWEST_PACKET = 3.0
-"""Maximum seconds between two packets of a connection that counts as alive."""
+"""Seconds after a packet for which a rank that receives data counts as working."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,15 @@ class View:
 
     Args:
         place: position of the main thread in the user's code, ``"train.py:12 in training_step"``.
-        at_end: True if its program has ended.
+        at_end: True if the program has ended.
         waits: seconds for which the rank has waited for others in one call; 0 if it does not wait.
-        what: the call in which it waits, ``"barrier"``.
+        what: the call in which the rank waits, ``"barrier"``.
         numbers: number of started collectives by process group; empty before a group exists.
-        pending: the collective in which it waits, if torch's flight recorder has it.
+        pending: the collective in which the rank waits, if torch's flight recorder has it.
         still: seconds for which the main thread has not moved.
         idle: seconds without progress, computation, reads or writes.
-        works: True if it moves, computes, reads, writes, sends or receives.
-        unclear: True if it may work: it is woken, and has sockets without counters.
+        works: True if the rank moves, computes, reads, writes, sends or receives.
+        unclear: True if it is unknown if the rank works: it wakes up often, and has sockets without byte counters.
     """
 
     place: str
@@ -81,11 +81,11 @@ class View:
 class Sampler:
     """Compare the stacks of this process with those of the previous sample.
 
-    To distinguish a frame from a later frame of the same code, the sampler would have to keep the frame, and with it
-    the user's tensors. So it compares positions in the code, at slightly irregular intervals, and the sequence numbers
-    of the process groups, which grow with every collective.
+    The sampler does not keep frames, since a frame keeps the user's tensors alive. So it can't distinguish a frame from
+    a later frame of the same code. It compares positions in the code, at slightly irregular intervals, and the sequence
+    numbers of the process groups, which grow with every collective.
 
-    Only time during which this process runs counts, so a suspended job does not look like one that hangs.
+    Only time during which this process runs counts, so that a suspended job does not look like a hang.
 
     Args:
         timeout: in seconds.
@@ -106,22 +106,22 @@ class Sampler:
         self._worked = now - _SLOWEST_PACKET
         self._recorded: tuple[object, Optional[Collective]] = (None, None)
 
-    def look(self, torch: bool = True) -> View:
+    def sample(self, torch: bool = True) -> View:
         """Take a sample. Makes no calls into torch if ``torch`` is false."""
-        now = self._clock.now(2 * self.timeout / _settings.LOOKS + 2.0)
+        now = self._clock.now(2 * self.timeout / _settings.SAMPLES_PER_TIMEOUT + 2.0)
         numbers = _collectives.numbers() if torch else {}
         frames = sys._current_frames()
         main = frames.get(threading.main_thread().ident or 0)
         if main is not None:
-            self._look_at_main(main, numbers, now)
+            self._update_main(main, numbers, now)
         still = now - self._main[1]
         waits, what = self._wait(frames, numbers, still, now)
         pending = self._pending(numbers, still)
         if pending is not None and what in ("", "wait", "wait_tensor"):
-            waits, what = max(waits, still), pending.name  # waits for a handle or for the device
+            waits, what = max(waits, still), pending.name  # the thread waits for a handle or for the device
         while self._changes and now - self._changes[0] > self.timeout:
             self._changes.popleft()
-        busy, works, unclear = self._look_at_work(still, now)
+        busy, works, unclear = self._update_work(still, now)
         moves = len(self._changes) >= 3 or still < self.timeout / 3
         if busy or self._has_progressed(numbers, moves, now):
             self._progress = (self._progress[0], now)
@@ -139,7 +139,7 @@ class Sampler:
             unclear=not waits and unclear,
         )
 
-    def _look_at_main(self, frame: FrameType, numbers: dict[str, int], now: float) -> None:
+    def _update_main(self, frame: FrameType, numbers: dict[str, int], now: float) -> None:
         signature = hash((_signature(frame), str(numbers)))
         if signature != self._main[0]:
             self._main = (signature, now)
@@ -166,7 +166,7 @@ class Sampler:
             since = self._main[1] if thread == main else now
             calls[thread] = before if before is not None and before[0] == signature else (signature, since)
             waited = now - calls[thread][1]
-            if thread != main:  # it may listen permanently, and blocks the job only if the main thread waits for it
+            if thread != main:  # this thread may always wait; it matters only if the main thread waits for a thread
                 waited = min(waited, still) if _waits_for_a_thread(frames.get(main or 0)) else 0.0
             if waited > waits or (thread == main and waited >= waits):
                 waits, what = waited, call[1]
@@ -174,7 +174,7 @@ class Sampler:
         return waits, what
 
     def _pending(self, numbers: dict[str, int], still: float) -> Optional[Collective]:
-        """Return the incomplete collective if the main thread has not moved. Queried once for each position."""
+        """Return the incomplete collective if the main thread has not moved. Query torch once for each position."""
         if not numbers or still < min(_SOON, self.timeout / 2):
             return None
         at = (self._main[0], str(numbers))
@@ -183,8 +183,8 @@ class Sampler:
         found = self._recorded[1]
         return found if found is not None and not found.done else None
 
-    def _look_at_work(self, still: float, now: float) -> tuple[bool, bool, bool]:
-        """Return three flags: it has computed, read or written; it works visibly; it may work invisibly."""
+    def _update_work(self, still: float, now: float) -> tuple[bool, bool, bool]:
+        """Return three flags: the process has computed, read or written; it works; it is unknown if it works."""
         if still < min(_SOON, self.timeout / 3) and now - self._progress[1] < self.timeout / 3:
             self._works.clear()
             return True, True, False
@@ -194,15 +194,15 @@ class Sampler:
             self._works.popleft()
         first = self._works[0]
         if last.at - first.at < 0.3:
-            return True, True, False  # too short for a decision
+            return True, True, False  # the interval is too short for a decision
         if last.since(first):
             self._worked = now
-        # Slow data arrives in packets, with no visible activity between them.
+        # Slow data arrives in packets, without activity between them.
         works = now - self._worked < max(self.timeout / 3, _SLOWEST_PACKET)
         return last.is_busy_since(first), works, last.may_have_worked_since(first)
 
     def _has_progressed(self, numbers: dict[str, int], moves: bool, now: float) -> bool:
-        """True if new collectives or batches have started; if neither is known, True if the stack has changed."""
+        """True if new collectives or batches have started. If neither is known, True if the stack has changed."""
         batches = self._batches()
         if not numbers and batches is None:
             return moves
@@ -213,7 +213,7 @@ class Sampler:
         return True
 
     def _batches(self) -> Optional[tuple[int, ...]]:
-        """Return the progress of Lightning's Trainer, if there is one. It is searched once and referenced weakly."""
+        """Return the numbers of started batches of Lightning's Trainer; ``None`` if there is no Trainer."""
         trainer = self._trainer() if self._trainer is not None else None
         if trainer is None:
             for frame in main_frames():
@@ -236,7 +236,8 @@ class Sampler:
 
 
 class _Clock:
-    """Approximate running time of this process in seconds: long gaps between samples count as short ones."""
+    """A clock that approximates the running time of this process: a long gap between two calls counts as a short
+    one."""
 
     def __init__(self) -> None:
         self._last = self._now = time.monotonic()
@@ -254,7 +255,8 @@ def main_frames() -> list[FrameType]:
 
 
 def describe() -> str:
-    """Format the stacks of the main thread and of threads that communicate or prevent the program's end."""
+    """Format the stacks of the main thread, of threads that communicate, and of those that the program's end waits
+    for."""
     main = threading.main_thread().ident
     ours = {thread.ident for thread in threading.enumerate() if thread.name.startswith(THREADS)}
     waited_for = {thread.ident: thread.name for thread in _waited_for_at_exit()}
@@ -269,23 +271,23 @@ def describe() -> str:
         if thread == main:
             parts.insert(0, "\n".join(lines))
         else:
-            what = f"thread {waited_for[thread]!r}, which has to end first" if thread in waited_for else "thread"
-            parts.append(f"{what}, beside the main one:\n" + "\n".join(lines))
+            name = f"thread {waited_for[thread]!r}, which must end first" if thread in waited_for else "another thread"
+            parts.append(f"{name}:\n" + "\n".join(lines))
     return "\n".join(parts)
 
 
 def _in_lines(entry: traceback.FrameSummary) -> list[str]:
-    """Format a frame as in a traceback. Names of files and functions can't start a new line."""
+    """Format a frame as in a traceback. Line breaks in the names of files and functions are escaped."""
     at = f'  File "{printable(entry.filename)}", line {entry.lineno}, in {printable(entry.name)}'
     return [at, f"    {printable(entry.line)}"] if entry.line else [at]
 
 
 def describe_in_short() -> list[str]:
-    """Format, in short form, the stacks of the main thread and of threads that prevent the program's end."""
+    """Format, in short form, the stacks of the main thread and of threads that the program's end waits for."""
     lines = _in_short(main_frames(), MOST_FRAMES)
     for thread in _waited_for_at_exit()[:2]:
         frames = _frames(sys._current_frames().get(thread.ident or 0))
-        lines += [printable(f"thread {thread.name!r}, which has to end first:"), *_in_short(frames, MOST_FRAMES // 4)]
+        lines += [printable(f"thread {thread.name!r}, which must end first:"), *_in_short(frames, MOST_FRAMES // 4)]
     return lines[-MOST_FRAMES:]
 
 
@@ -345,7 +347,7 @@ def _signature(frame: Optional[FrameType]) -> int:
 def _place(frame: FrameType) -> str:
     """Return the position in the user's code, or the innermost frame if the stack has no user code."""
     own = next((f for f in _frames(frame) if _is_of_user(f)), None)
-    if own is None:  # at the program's end there may be no user code on the stack
+    if own is None:  # at the program's end, the stack may have no user code
         waited_for = ", ".join(repr(thread.name) for thread in _waited_for_at_exit()[:4])
         if waited_for:
             return f"{_AT_END}, which waits for thread {waited_for}"[:512]
@@ -383,13 +385,13 @@ def _communication(frame: FrameType, has_group: bool) -> Optional[tuple[FrameTyp
     return (found, name) if found is not None and name else None
 
 
-# ---------------------------------------------------------------- a call into C
+# ---------------------------------------------------------------- calls into C
 
 
 def _c_call(frame: FrameType) -> str:
-    """Return the name of the operator, or of the method of a process group, handle or store, that a frame calls; or "".
+    """Return the C function that a frame calls: an operator, or a method of a process group, handle or store; or "".
 
-    Reads the frame's variables, so call it only for a frame that has not moved.
+    It reads the frame's variables, so call it only for a frame that has not moved.
     """
     variables = frame.f_locals
     if frame.f_code.co_filename.endswith("torch/_ops.py"):
@@ -401,7 +403,7 @@ def _c_call(frame: FrameType) -> str:
         value = variables.get(root, frame.f_globals.get(root))
         for name in ["", *path]:
             if name:
-                value = getattr(value, "__dict__", {}).get(name)  # runs no property of the user's class
+                value = getattr(value, "__dict__", {}).get(name)  # does not run properties of the user's class
             owner = getattr(value, "__self__", None)  # of a bound method
             if path and type(value).__module__.startswith(_C_CLASSES):
                 return path[-1]

@@ -1,4 +1,4 @@
-"""The state of each rank, for a report."""
+"""Determine the state of each rank, for a report."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from lightning_patches.ranks.hang._report import State
 _NO_BEAT: Message = {"place": "", "works": False, "unclear": False, "still": 0.0, "waits": 0.0, "idle": 0.0}
 
 
-def states(peers: Collection[Peer], point: Optional[Peer], identity: Identity, timeout: float) -> list[State]:
+def states(peers: Collection[Peer], waiter: Optional[Peer], identity: Identity, timeout: float) -> list[State]:
     """Return the state of each rank.
 
     Args:
-        peers: the ranks that have sent their hello.
-        point: the rank that has waited longest for others; ``None`` if none waits.
+        peers: the ranks that have sent the message "hello".
+        waiter: the rank that has waited longest for others; ``None`` if no rank waits.
         identity: identity of rank zero.
         timeout: seconds without progress after which a rank is reported as not moving.
     """
@@ -29,14 +29,14 @@ def states(peers: Collection[Peer], point: Optional[Peer], identity: Identity, t
     ranks = range(identity.world_size)
     absent = [rank for rank in ranks if rank not in known]
     unnamed = [peer for peer in peers if peer.hello["rank"] is None]
-    found = [_state(known[rank], point, timeout) for rank in ranks if rank in known]
-    found += [_state(peer, point, timeout) for peer in unnamed]
+    found = [_state(known[rank], waiter, timeout) for rank in ranks if rank in known]
+    found += [_state(peer, waiter, timeout) for peer in unnamed]
     found += _absent(absent[: len(absent) - len(unnamed)], peers, identity.sees_all) if absent else []
     return found
 
 
 def _absent(ranks: list[int], peers: Collection[Peer], sees_all: bool) -> list[State]:
-    """Return the states of ranks that have not sent their hello."""
+    """Return the states of ranks that have not sent the message "hello"."""
     started: dict[int, tuple[int, int]] = {}
     for rank, pid, began in _processes.ranks_by_environment(os.environ.get("MASTER_PORT", "")):
         started.setdefault(rank, (pid, began))
@@ -65,8 +65,8 @@ def _absent(ranks: list[int], peers: Collection[Peer], sees_all: bool) -> list[S
     return states
 
 
-def _state(peer: Peer, point: Optional[Peer], timeout: float) -> State:
-    """Return the state of a rank that has sent its hello."""
+def _state(peer: Peer, waiter: Optional[Peer], timeout: float) -> State:
+    """Return the state of a rank that has sent the message "hello"."""
     beat, answer = peer.beat or _NO_BEAT, peer.answer or {}
     state = State(peer.name, peer.hello["rank"], peer.where, _report.STILL, place=beat["place"])
     state.detail, state.collective = answer.get("stack", ""), answer.get("collective", "")
@@ -101,9 +101,9 @@ def _state(peer: Peer, point: Optional[Peer], timeout: float) -> State:
     elif peer.waits:
         state.kind, state.call, state.seconds = _report.ELSEWHERE, peer.call, peer.waits
         state.text = f"waits in another call: {peer.call}, for {peer.waits:.0f} s, at {state.place}."
-        if point is not None and peer.has_no_part_in(point):
-            state.text += " It is not in the group that the others wait in."
-    elif point is None and beat["idle"] >= timeout:
+        if waiter is not None and peer.is_outside_group_of(waiter):
+            state.text += " It is not in the process group in which the others wait."
+    elif waiter is None and beat["idle"] >= timeout:
         state.seconds, state.works, state.unseen = beat["idle"], beat["works"], beat["unclear"]
         state.text = f"has made no progress for {beat['idle']:.0f} s."
     elif beat["works"]:

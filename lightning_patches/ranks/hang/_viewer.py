@@ -1,4 +1,4 @@
-"""Query the watches of this node's jobs for the state of their ranks."""
+"""Query the hang watches of this node's jobs for the states of their ranks."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ def _ask(job: str, seconds: float) -> Optional[dict[str, Any]]:
     if connection is None:
         return None
     connection.send({"t": "show"})
-    said, deadline = "", time.monotonic() + seconds
+    text, deadline = "", time.monotonic() + seconds
     while connection.open and time.monotonic() < deadline:
         connection.wait(0.5)
         for message in connection.receive():
             if message["t"] == "shown":
-                said += message["part"]
+                text += message["part"]
                 if message["last"]:
                     connection.close()
-                    answer: dict[str, Any] = json.loads(said)
+                    answer: dict[str, Any] = json.loads(text)
                     return answer
     connection.close()
     return None

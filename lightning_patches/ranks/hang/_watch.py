@@ -1,4 +1,4 @@
-"""The watch of a rank: sample its own process, send the state to rank zero, answer requests."""
+"""The watch of a rank: sample this process, send its state to rank zero, and answer requests."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from lightning_patches.ranks.hang._report import STATUS
 __all__ = ["STATUS", "Watch"]
 
 _ATTEMPTS_AS_CHILD = 20
-"""Attempts after which a :mod:`multiprocessing` child that is not a rank (a DataLoader worker) is no longer watched."""
+"""Samples after which the watch ends in a :mod:`multiprocessing` child that is no rank (a DataLoader worker)."""
 _LONGEST_LOOK = 5.0
 _LONGEST_PAUSE = 2.0
-"""Maximum seconds until the next attempt to connect to rank zero, which may be busy or have too many connections."""
+"""Maximum seconds between two attempts to connect to rank zero."""
 _LATE = 10.0
 """Seconds after which a missing rank of this node is assumed to be in another container."""
 _ERRORS = 5
-"""Consecutive internal errors after which the watch stops. A running import in the main thread can cause a few."""
+"""Consecutive internal errors after which the watch stops. An import that runs in the main thread can cause some."""
 
 
 class Watch:
@@ -55,26 +55,26 @@ class Watch:
     """
 
     _current: ClassVar[Optional[Watch]] = None
-    _making: ClassVar[threading.Lock] = threading.Lock()
+    _start_lock: ClassVar[threading.Lock] = threading.Lock()
     _registered: ClassVar[bool] = False
 
     def __init__(self, timeout: float, abort: bool) -> None:
         self.timeout, self.abort = timeout, abort
         self._stopped = threading.Event()
         self._leaving = threading.Event()
-        self._looking = threading.Lock()
+        self._sampling = threading.Lock()
         self.identity: Optional[Identity] = None
         self._job: Optional[Job] = None
         self._exchange: Optional[_secret.Exchange] = None
         self._exchanges: list[_secret.Exchange] = []
-        """Exchanges that are no longer needed, but may still be in a call."""
+        """Exchanges that are no longer needed, but may still run a call into torch."""
         self._hub: Optional[_hub.Hub] = None
         self._connection: Optional[_wire.Connection] = None
-        self._said: Optional[Identity] = None
+        self._hello_sent: Optional[Identity] = None
         self._has_met_zero = False
-        self._heard = self._next_try = time.monotonic()
-        self._complained = 0.0
-        self._complaint: list[str] = []
+        self._heard_at = self._next_try = time.monotonic()
+        self._reported_wait = 0.0
+        self._last_report: list[str] = []
         """The last report of this rank, without times."""
         self._port_is_taken = False
         self._began = time.monotonic()
@@ -85,13 +85,13 @@ class Watch:
     @classmethod
     def start(cls, timeout: float, abort: bool) -> Watch:
         """Start the watch of this process, or change its settings. It stays off if the system lacks a feature."""
-        lack = system.lacks(system.WATCH)
-        if lack:
-            notices.notice_once("hang", f"{_settings.needs(lack)}: ranks are not watched")
+        missing = system.lacks(system.WATCH)
+        if missing:
+            notices.notice_once("hang", f"{_settings.needs(missing)}: ranks are not watched")
             watch = cls(timeout, abort)
             watch._stopped.set()
             return watch
-        with cls._making:
+        with cls._start_lock:
             current = cls._current
             if current is not None and not current._stopped.is_set():
                 current.timeout = current._sampler.timeout = timeout
@@ -109,7 +109,7 @@ class Watch:
         return watch
 
     def stop(self) -> None:
-        """Stop the watch, and tell the other ranks."""
+        """Stop the watch, and inform rank zero."""
         self._leave(STOPPED)
 
     # ---------------------------------------------------------------- the thread
@@ -118,8 +118,8 @@ class Watch:
         attempts = errors = 0
         while not self._stopped.is_set():
             try:
-                with self._looking:
-                    view = self._sampler.look(torch=not self._leaving.is_set())
+                with self._sampling:
+                    view = self._sampler.sample(torch=not self._leaving.is_set())
                     if not self._leaving.is_set():
                         self.identity = _identity.find(_stacks.main_frames()) or self.identity
                 if self.identity is None and notices.is_child():
@@ -127,17 +127,17 @@ class Watch:
                     if attempts > _ATTEMPTS_AS_CHILD:
                         return
                 leaving = self._leaving.is_set()
-                if self.identity is not None and (leaving or self._is_that_rank(self.identity)):
-                    self._tell(self.identity, view)
+                if self.identity is not None and (leaving or self._register(self.identity)):
+                    self._send_state(self.identity, view)
                     self._check_alone(self.identity, view)
                 self._pause()
                 errors = 0
             except Exception as error:  # a bug here must not end the training
                 errors += 1
                 if errors == _ERRORS:
-                    who = self.identity.name if self.identity is not None else "this process"
+                    name = self.identity.name if self.identity is not None else "this process"
                     _report.say(
-                        f"the hang watch gave up in {who}, which is no longer watched. Please report this error: "
+                        f"the hang watch has stopped in {name}, which is no longer watched. Please report this error: "
                         f"{type(error).__name__}: {error}"
                     )
                     return
@@ -154,13 +154,13 @@ class Watch:
                 self._stopped.wait(rest)
             elif connection.wait(rest):
                 for message in connection.receive():
-                    self._obey(connection, message)
+                    self._handle(connection, message)
 
     def _work(self) -> _processes.Work:
         return self._job.work() if self._job is not None else _processes.work(os.getpid())
 
-    def _is_that_rank(self, identity: Identity) -> bool:
-        """Register this process as the rank. Stop the watch if the parent process is that rank."""
+    def _register(self, identity: Identity) -> bool:
+        """Register this process as the rank. Stop the watch if another process is that rank."""
         if self._job is None:
             try:
                 self._job = Job(identity.key)
@@ -175,22 +175,22 @@ class Watch:
         record = Record(identity.rank, pid, started, thread, self._dump.signal, self._dump.file, program)
         if not self._job.register(identity.local_rank, record):
             self._stopped.set()
-            self._tell_of_another_job(identity)
+            self._warn_of_other_job(identity)
             return False
         return True
 
-    def _tell_of_another_job(self, identity: Identity) -> None:
-        """Warn that another process is this rank: unless it started this process, two jobs use the same port."""
+    def _warn_of_other_job(self, identity: Identity) -> None:
+        """Warn that two jobs use the same port if the other process with this rank is no ancestor of this one."""
         other = self._job.record(identity.local_rank) if self._job is not None else None
         if other is None or other.pid in _processes.ancestors(os.getpid()) or identity.local_rank != 0:
             return
         _report.say(
-            f"this process and {other.pid}, which lives, are both {identity.name} of a job with "
-            f"MASTER_PORT={os.environ.get('MASTER_PORT')}. Two jobs at one port wait for each other: give this "
-            "job another MASTER_PORT, or end the other one. This process is not watched for hangs."
+            f"this process and process {other.pid}, which is running, are both {identity.name} of a job with "
+            f"MASTER_PORT={os.environ.get('MASTER_PORT')}. Two jobs with the same port wait for each other: give this "
+            "job another MASTER_PORT, or end the other job. This process is not watched for hangs."
         )
 
-    def _tell(self, identity: Identity, view: _stacks.View) -> None:
+    def _send_state(self, identity: Identity, view: _stacks.View) -> None:
         now = time.monotonic()
         if self._leaving.is_set():
             if self._connection is not None:
@@ -199,27 +199,27 @@ class Watch:
         if self._connection is None or not self._connection.open:
             if now < self._next_try:
                 return
-            self._connection = self._said = None
+            self._connection = self._hello_sent = None
             self._next_try = now + min(self.timeout / 5, _LONGEST_PAUSE)
             self._connection = self._find_hub(identity)
         self._open_port(identity)
         connection = self._connection
         if connection is None or self._stopped.is_set():
             return
-        if self._said != identity:
+        if self._hello_sent != identity:
             connection.send(self._hello(identity))
-            self._said, self._heard, self._has_met_zero = identity, time.monotonic(), True
+            self._hello_sent, self._heard_at, self._has_met_zero = identity, time.monotonic(), True
         connection.send({"t": "beat", **dataclasses.asdict(view)})
 
     def _find_hub(self, identity: Identity) -> Optional[_wire.Connection]:
-        """Connect to rank zero: through the socket file on its node, else as soon as the secret is known."""
+        """Connect to rank zero through the socket file on its node, or else through its port if the secret is known."""
         job = self._job
         assert job is not None
         if identity.rank == 0 and self._hub is None:
             self._hub = _hub.Hub(job, self)
         connection = _wire.connect(job.socket, job.secret()) if os.path.exists(job.socket) else None
         if connection is not None and identity.rank != 0:
-            self._need_no_secret()
+            self._stop_exchange()
         if connection is not None or identity.rank == 0 or (identity.one_node and not self._is_late):
             return connection
         self._exchange = self._exchange or _secret.Exchange(identity)
@@ -233,8 +233,8 @@ class Watch:
                     return connection
         return None
 
-    def _need_no_secret(self) -> None:
-        """Stop the exchange of the secret: all ranks are connected without it."""
+    def _stop_exchange(self) -> None:
+        """Stop the exchange of the secret, which is not needed if all ranks use the socket file."""
         if self._exchange is not None:
             self._exchange.stop(wait=False)
             self._exchanges.append(self._exchange)
@@ -242,19 +242,19 @@ class Watch:
 
     @property
     def _is_late(self) -> bool:
-        """True if a rank that shares this node's directory would have connected through the socket file by now."""
+        """True if a missing rank of this node can't use the socket file, since it would have connected before."""
         return time.monotonic() - self._began > min(self.timeout / 4, _LATE)
 
     def _addresses(self, identity: Identity) -> tuple[str, ...]:
         return _wire.LOOPBACK if identity.one_node else tuple(filter(None, [identity.address]))
 
     def _open_port(self, identity: Identity) -> None:
-        """In rank zero, listen for ranks on other nodes, or in other containers, that have requested the secret."""
+        """In rank zero, listen on a port after a rank of another node or container has requested the secret."""
         hub = self._hub
         if hub is None or hub.server.listens_on_port or self._port_is_taken:
             return
         if identity.one_node and (hub.server.is_complete or not self._is_late):
-            self._need_no_secret()
+            self._stop_exchange()
             return
         self._exchange = self._exchange or _secret.Exchange(identity)
         secret = self._exchange.secret
@@ -265,7 +265,7 @@ class Watch:
         if self._port_is_taken:
             _report.say(
                 f"ranks of other nodes and containers are not watched: ports {', '.join(map(str, ports))} are in use. "
-                f"{_secret.PORT_VARIABLE} sets another one, the same in all ranks."
+                f"Set {_secret.PORT_VARIABLE} to a free port, the same in all ranks."
             )
 
     def _hello(self, identity: Identity) -> Message:
@@ -279,17 +279,17 @@ class Watch:
             "pid": os.getpid(),
         }
 
-    def _obey(self, connection: _wire.Connection, message: Message) -> None:
-        self._heard = time.monotonic()
+    def _handle(self, connection: _wire.Connection, message: Message) -> None:
+        self._heard_at = time.monotonic()
         kind, job = message["t"], self._job
         if kind == "taken":
             self._stopped.set()  # another process is this rank
         elif kind == "report":
             rank = self.identity.local_rank if message["children"] and self.identity is not None else None
-            with self._looking:
+            with self._sampling:
                 torch = not self._leaving.is_set()
-                # The report is about the current state, not about the last message.
-                connection.send({"t": "beat", **dataclasses.asdict(self._sampler.look(torch))})
+                # Send the current state with the report, since the last message may be old.
+                connection.send({"t": "beat", **dataclasses.asdict(self._sampler.sample(torch))})
                 connection.send(
                     {
                         "t": "report",
@@ -302,7 +302,7 @@ class Watch:
                     }
                 )
         elif kind == "probe" and job is not None:
-            outside = job.look(message["local_rank"], message["lives"])
+            outside = job.examine(message["local_rank"], message["lives"])
             answer = dataclasses.asdict(outside)
             answer["stack"] = outside.stack[-_messages.LONGEST_STACK :]
             connection.send({"t": "probed", "local_rank": message["local_rank"], **answer})
@@ -322,44 +322,48 @@ class Watch:
     # ---------------------------------------------------------------- without rank zero
 
     def _check_alone(self, identity: Identity, view: _stacks.View) -> None:
-        """Report from this rank if it waits or does not move, and rank zero's watch is missing or silent."""
+        """Report from this rank if it waits or does not move, and the hub in rank zero is missing or silent."""
         now = time.monotonic()
-        stands = max(view.waits, view.idle)
-        if stands < 1.5 * self.timeout:  # give rank zero time to report
-            self._complained, self._complaint = 0.0, []
+        stalled = max(view.waits, view.idle)
+        if stalled < 1.5 * self.timeout:  # give rank zero time to report
+            self._reported_wait, self._last_report = 0.0, []
             return
-        if self._connection is not None and self._connection.open and now - self._heard < max(0.7 * self.timeout, 8.0):
+        if (
+            self._connection is not None
+            and self._connection.open
+            and now - self._heard_at < max(0.7 * self.timeout, 8.0)
+        ):
             return
-        if stands < 2 * self._complained:
+        if stalled < 2 * self._reported_wait:
             return
-        at_end = view.at_end and self._complained > 0
-        self._complained = stands
-        if self._complained > 0 and view.idle >= self.timeout and not (view.waits or view.works or view.unclear):
-            at_end = at_end or self._is_left(identity)
-        ends = self.abort and (at_end or (view.waits > 0 and self._nobody_works(identity)))
-        if self._is_speaker(identity):
-            verdict, where, lines = self._alone(identity, view)
-            end = f"Ranks are ended now, with status {STATUS}." if ends else "The rank goes on."
+        at_end = view.at_end and self._reported_wait > 0
+        self._reported_wait = stalled
+        if self._reported_wait > 0 and view.idle >= self.timeout and not (view.waits or view.works or view.unclear):
+            at_end = at_end or self._is_last(identity)
+        ends = self.abort and (at_end or (view.waits > 0 and self._all_idle(identity)))
+        if self._is_reporter(identity):
+            verdict, where, lines = self._own_report(identity, view)
+            end = f"Ranks are ended now, with status {STATUS}." if ends else "This rank continues."
             text = _report.in_lines([f"{verdict}.", *lines, f"  {end}"])
             whole = f"{text}\n{_report.in_lines(_report.indented(_stacks.describe(), _report.MOST_OF_A_STACK))}"
             data = {"schema": 1, "verdict": _messages.printable(verdict), "ranks": [], "text": whole}
-            again = self._complaint == [where, *lines]
-            self._complaint = [where, *lines]
+            again = self._last_report == [where, *lines]
+            self._last_report = [where, *lines]
             in_short = _report.in_lines([f"{verdict}.", f"  No change. {end}"]) if again else text
-            _report.tell_and_write(in_short, whole, data)
+            _report.print_and_write(in_short, whole, data)
         if ends:
             if not at_end:
                 self._end_silent_zero()
             self.end()
 
-    def _is_left(self, identity: Identity) -> bool:
-        """True if all other ranks have ended, so that none waits for this one."""
+    def _is_last(self, identity: Identity) -> bool:
+        """True if all other ranks have ended."""
         assert self._job is not None
         others = [record for record in self._job.records() if record.pid != os.getpid()]
         return identity.one_node and self._has_met_zero and all(record.gone for record in others)
 
-    def _is_speaker(self, identity: Identity) -> bool:
-        """True if this is the first live rank of its node, except rank zero. Only this rank reports."""
+    def _is_reporter(self, identity: Identity) -> bool:
+        """True if this is the first live rank of its node other than rank zero. Only this rank reports."""
         assert self._job is not None
         mine = os.getpid()
         living = sorted(
@@ -373,10 +377,10 @@ class Watch:
         assert self._job is not None
         return next((record for record in self._job.records() if record.rank == 0), None)
 
-    def _nobody_works(self, identity: Identity) -> bool:
-        """True if all ranks are on this node, including rank zero, and none of them works.
+    def _all_idle(self, identity: Identity) -> bool:
+        """True if all ranks, including rank zero, are on this node, and none of them works.
 
-        An unreachable rank zero alone is not a reason to end the job.
+        The job is not ended only because rank zero is unreachable.
         """
         assert self._job is not None
         others = [record for record in self._job.records() if record.pid != os.getpid()]
@@ -399,8 +403,8 @@ class Watch:
         if zero is not None and self._job is not None:
             _processes.end(zero.pid, zero.started, [record.pid for record in self._job.records()])
 
-    def _alone(self, identity: Identity, view: _stacks.View) -> tuple[str, str, list[str]]:
-        """Return the report of this rank: one line, the rank's position, and the following lines."""
+    def _own_report(self, identity: Identity, view: _stacks.View) -> tuple[str, str, list[str]]:
+        """Return the report of this rank: its first line, the rank's position, and the other lines."""
         assert self._job is not None
         me = f"{identity.name} (host {socket.gethostname()}, pid {os.getpid()})"
         where = f"at {view.place}"
@@ -411,7 +415,7 @@ class Watch:
         verdict, lines = f"{me} {does}, and the watch of rank 0 can't be reached", []
         zero = self._zero()
         if zero is not None:
-            outside = self._job.look(0, lives=True)
+            outside = self._job.examine(0, lives=True)
             lines.append(f"  rank 0 (pid {zero.pid}): {outside.condition}.")
             lines += _report.indented("\n".join(outside.frames), 8) if outside.stack else []
         elif self._has_met_zero:
@@ -435,10 +439,10 @@ class Watch:
             f"a firewall is between the nodes ({_secret.PORT_VARIABLE} sets the port)."
         )
 
-    # ---------------------------------------------------------------- ends and forks
+    # ---------------------------------------------------------------- exit and fork
 
     def _leave(self, kind: str, detail: str = "") -> None:
-        """Report how this rank ends. A finished rank is still watched, since its exit handlers may hang."""
+        """Inform rank zero how this rank ends. A finished rank is still watched, since its exit handlers may hang."""
         if kind != FINISHED:
             self._stopped.set()
         connection = self._connection
@@ -458,21 +462,21 @@ class Watch:
         text = ""
         if error is not None:
             text = "".join(traceback.format_exception(type(error), error, error.__traceback__)[-12:])
-        # Make no more calls into torch: one that releases the GIL would crash at the interpreter's exit.
+        # Make no more calls into torch: a call that releases the GIL would crash at the interpreter's exit.
         watch._leaving.set()
-        if watch._looking.acquire(timeout=_LONGEST_LOOK):
-            watch._looking.release()
+        if watch._sampling.acquire(timeout=_LONGEST_LOOK):
+            watch._sampling.release()
         watch._leave(FAILED if text else FINISHED, text)
         if error is not None and watch._hub is not None:
-            watch._hub.settle(_LONGEST_LOOK)
-        if watch._job is not None and watch.identity is not None and error is None and watch._said is not None:
+            watch._hub.check_now(_LONGEST_LOOK)
+        if watch._job is not None and watch.identity is not None and error is None and watch._hello_sent is not None:
             watch._job.forget(watch.identity.local_rank)
 
     @classmethod
     def _after_fork(cls) -> None:
-        """Restart the watch in a forked child, which has none of the threads, if it is a rank of ``ddp_fork``."""
+        """Restart the watch in a forked child if it is a rank of ``ddp_fork``, since a fork has no threads."""
         watch, cls._current = cls._current, None
-        cls._making = threading.Lock()
+        cls._start_lock = threading.Lock()
         if watch is None or watch._stopped.is_set():
             return
         if watch._connection is not None:

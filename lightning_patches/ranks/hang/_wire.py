@@ -1,9 +1,9 @@
-"""Messages between ranks: one signed line of JSON each, over a socket whose two ends know the same secret.
+"""Messages between ranks: signed lines of JSON, over a socket whose two ends know the same secret.
 
-Nothing from an unauthenticated peer is parsed. Until the peer proves that it knows the secret, a few bytes of fixed
-form are compared, and the connection is closed if they differ. After that each line has a signature over its number and
-its text, so that no one in between can add, repeat, change or drop lines. The content of a line is validated by
-:mod:`~lightning_patches.ranks.hang._messages`. Lines are not encrypted.
+Messages of an unauthenticated peer are not parsed. Until the peer proves that it knows the secret, only a few bytes of
+a fixed form are compared, and the connection is closed if they differ. After that, each line has a signature of its
+number and its text, so that an attacker between the two ends can't add, repeat, change or drop lines.
+:mod:`~lightning_patches.ranks.hang._messages` validates the content of a line. Lines are not encrypted.
 
     hub:   lightning_patches 2 NONCE
     rank:  NONCE PROOF
@@ -95,7 +95,7 @@ class Connection:
             return self._write(signature + b" " + text + b"\n")
 
     def receive(self) -> list[Message]:
-        """Read the socket once and return complete messages. Close the connection after an invalid one."""
+        """Read the socket once and return the complete messages. Close the connection after an invalid message."""
         try:
             data = self._socket.recv(1 << 16) if self.open else b""
             if not data:
@@ -124,7 +124,7 @@ class Connection:
         return messages
 
     def wait(self, seconds: float) -> bool:
-        """Wait until data arrives, at most so many seconds."""
+        """Wait until data arrives, at most a number of seconds. Return True if there is data."""
         with contextlib.suppress(OSError, ValueError):
             return self.open and _ready(self._socket, select.POLLIN, seconds)
         return False
@@ -135,10 +135,11 @@ class Connection:
         with contextlib.suppress(OSError):
             self._socket.close()
 
-    # ---------------------------------------------------------------- the greeting
+    # ---------------------------------------------------------------- greeting
 
     def _greet(self, line: bytes) -> bool:
-        """Handle a line of the greeting. Return False if the line is not valid or does not prove the secret."""
+        """Handle a line of the greeting. Return False if it is invalid, or does not prove that the peer has the
+        secret."""
         if len(line) > _LONGEST_GREETING:
             return False
         if self._as_hub:
@@ -150,7 +151,7 @@ class Connection:
         if not self._nonce_of_hub:
             self._nonce_of_hub = line[len(_BANNER) :]
             is_banner = line.startswith(_BANNER) and _is_nonce(self._nonce_of_hub)
-            if not is_banner or not _is_same_user(self._socket):  # a socket has no owner before it is accepted
+            if not is_banner or not _is_same_user(self._socket):  # an unaccepted socket has no owner
                 return False
             return self._write(self._nonce + b" " + self._prove(b"rank", self._nonce) + b"\n")
         if not hmac.compare_digest(line, self._prove(b"hub", self._nonce)):
@@ -272,7 +273,7 @@ def _is_same_user(sock: socket.socket) -> bool:
 
 
 def _owner(sock: socket.socket) -> Optional[int]:
-    """Return the user id of the peer of a connection within this machine; ``None`` if unknown."""
+    """Return the user id of the peer if it is on this machine; ``None`` if unknown."""
     try:
         ends = [(_address(end[0]), end[1]) for end in (sock.getpeername(), sock.getsockname())]
         wanted = [_as_in_proc(*end) for end in ends]
@@ -284,7 +285,7 @@ def _owner(sock: socket.socket) -> Optional[int]:
 
 
 def _address(host: str) -> Union[ipaddress.IPv4Address, ipaddress.IPv6Address]:
-    """Parse an address. A dual-stack socket shows an IPv4 peer as ``::ffff:10.0.0.1``, which becomes IPv4 here."""
+    """Parse an address. ``::ffff:10.0.0.1``, the form of an IPv4 peer of a dual-stack socket, becomes IPv4."""
     found = ipaddress.ip_address(host.partition("%")[0])
     return getattr(found, "ipv4_mapped", None) or found
 

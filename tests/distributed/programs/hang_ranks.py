@@ -69,7 +69,7 @@ def wait_until_known() -> None:
     if "LIGHTNING_PATCHES_HANG_TIMEOUT" not in os.environ:
         time.sleep(3)
         return
-    wait_until(lambda: Watch._current is not None and Watch._current._said is not None, "the hello to rank zero")
+    wait_until(lambda: Watch._current is not None and Watch._current._hello_sent is not None, "the hello to rank zero")
 
 
 def wait_until_counted(ranks: int) -> None:
@@ -90,7 +90,7 @@ def is_said(*texts: str) -> bool:
 
 
 def is_reported() -> bool:
-    return is_said("The ranks keep waiting", "The rank goes on.", "The job is not ended")
+    return is_said("The ranks keep waiting", "This rank continues.", "The job is not ended")
 
 
 def stores() -> list:
