@@ -446,7 +446,7 @@ def test_environment_name_is_not_read_as_a_package(capsys: pytest.CaptureFixture
     path = tmp_path / "Dockerfile"
     path.write_text("FROM a\nRUN conda create -n lightning -c lightning python && pip install -t lightning numpy\n")
     assert cli.main(["audit", str(path)]) == 2
-    assert "does not install Lightning by its name" in capsys.readouterr().err
+    assert "does not install Lightning by name" in capsys.readouterr().err
 
 
 def test_workflow_steps_run_in_the_checkout(
@@ -578,7 +578,9 @@ def test_bugs_that_the_same_file_excludes_are_not_counted(
     (tmp_path / "requirements.txt").write_text(f"{text}\nlightning==2.2.5\n")
     _, (one,) = audit(capsys, str(tmp_path / "requirements.txt"))
     assert gone == set(one["excluded"]) & (gone | there) and not gone & names(one) and there <= names(one)
-    assert any("excluded by the other requirements" in note for note in one["notes"]) is bool(one["excluded"])
+    assert any("bugs that the other requirements of the file exclude" in note for note in one["notes"]) is bool(
+        one["excluded"]
+    )
 
 
 @pytest.mark.parametrize("patch", [patch for patch in all_patches() if patch.only_with], ids=lambda patch: patch.name)
@@ -752,7 +754,7 @@ def test_constraint_of_poetry_selects_the_release(
             "and does not install it",
         ),
         ("docker-compose.yml", "services: {}\n", "it has no dependencies"),
-        ("requirements.txt", "-r https://a.org/requirements.txt\n", "is at an address, and was not downloaded"),
+        ("requirements.txt", "-r https://a.org/requirements.txt\n", "is a URL, and was not downloaded"),
         ("package.json", "{}", "is not supported. `audit` reads"),
         ("environment.yml", "- lightning=2.2.5\n", "it has no dependencies"),
         ("environment.yml", "a: [\n", "cannot be understood"),
@@ -883,7 +885,7 @@ def test_environment_has_no_bug_that_its_packages_exclude(tmp_path: Path) -> Non
     assert {"own-checkpoint-load", "tf32-advice"} <= set(one["excluded"]) and "rich-progress-bar" in names(one)
     assert ("profiler-nested-actions" in one["excluded"]) is (sys.version_info < (3, 12))
     assert not names(one) & set(one["excluded"])
-    assert any("excluded by the other packages of this environment" in note for note in one["notes"])
+    assert any("bugs that the other packages of this environment exclude" in note for note in one["notes"])
 
 
 def test_metadata_that_are_not_utf_8_exclude_no_bug(tmp_path: Path) -> None:
@@ -986,7 +988,7 @@ def test_release_since_1_8_has_bugs_like_any_other(capsys: pytest.CaptureFixture
 def test_release_before_1_8_reports_only_known_facts(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["audit", "--requirement", "pytorch-lightning==1.7.7"]) == 1
     said = " ".join(capsys.readouterr().out.split())
-    assert "For 1.5 to 1.7, the only known bugs are those that keep them from running" in said
+    assert "Releases 1.5 to 1.7 were checked only for bugs that keep them from running" in said
     assert said.lower().count("for 1.5 to 1.7") == 1, "and says it once"
 
 

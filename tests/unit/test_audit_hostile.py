@@ -230,7 +230,9 @@ class TestUnreadParts:
         for number in range(3):
             write(project / f"requirements{number}.txt", "torch\n" * 100)
         monkeypatch.setattr(collect, "Budget", lambda: type("Budget", (), {"left": 1000})())
-        self.check(capsys, project, "requirements2.txt was not read: the files before it are too large")
+        self.check(
+            capsys, project, "requirements2.txt was not read: the total size of the files before it is too large"
+        )
 
     def test_unreadable_directory_is_reported(
         self, capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch

@@ -317,7 +317,7 @@ def test_checkpoint_advice_names_its_directory(
         assert cli.main(["diagnose", str(log), "--json", "--requirement", f"lightning=={release}"]) == 0
         closing = json.loads(capsys.readouterr().out)["closing"]
         assert call in closing
-        assert not (with_patches and "this fixes it if the run itself wrote the checkpoint" in closing)
+        assert not (with_patches and "this fixes the error if the same run wrote the checkpoint" in closing)
     lines = text.splitlines(keepends=True)
     at = next(index for index, line in enumerate(lines) if "UnpicklingError" in line)
     log.write_text("".join([*lines[:at], OUR_FRAME, *lines[at:]]))
@@ -652,7 +652,9 @@ def test_missing_input_is_requested(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["diagnose"]) == 2
     assert "WORDS in quotes" in capsys.readouterr().err
     assert cli.main(["diagnose", "stuck"]) == 2
-    assert 'Say it in several words: `lightning-patches diagnose "it is stuck"`' in capsys.readouterr().err
+    assert (
+        'Describe the problem in several words: `lightning-patches diagnose "it is stuck"`' in capsys.readouterr().err
+    )
     assert cli.main(["diagnose", "train.log"]) == 2
     assert "several words" not in capsys.readouterr().err
 
@@ -924,7 +926,7 @@ def test_script_without_findings_is_not_a_log(capsys: pytest.CaptureFixture[str]
     (tmp_path / "train.py").write_text("from lightning.pytorch import Trainer\n\nTrainer(max_epochs=1)\n")
     assert cli.main(["diagnose", str(tmp_path / "train.py")]) == 1
     first, second = capsys.readouterr().out.splitlines()[:2]
-    assert first.endswith("train.py uses nothing that Lightning 2.x has removed.") and "diagnose -- python" in second
+    assert first.endswith("train.py uses no name that Lightning 2.x has removed.") and "diagnose -- python" in second
 
 
 def test_pytest_summary_line_is_an_error() -> None:

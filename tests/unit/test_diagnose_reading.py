@@ -116,7 +116,7 @@ def test_both_ends_of_a_very_large_file_are_read(
     (tmp_path / "log.txt").write_text(f"{noise}{masked}{noise}{TRACEBACK}")
     document = diagnosed(capsys, tmp_path / "log.txt")
     assert document["matches"][0]["name"] == DEVICE and document["matches"][0]["cause"]
-    assert "GB in its middle were not read" in left_out(document)
+    assert "GB in the middle of the log were not read" in left_out(document)
     (tmp_path / "log.txt").write_text(f"{TRACEBACK}{noise}{noise}")
     assert DEVICE in names_in(diagnosed(capsys, tmp_path / "log.txt"))
 

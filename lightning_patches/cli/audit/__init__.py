@@ -1,50 +1,51 @@
-"""List the known bugs of a Lightning that is installed or required, and which of them the patches fix.
+"""List the known bugs of the Lightning that is installed or required, and which of them the patches fix.
 
-  lightning-patches audit                      the Lightnings of this environment: their version and their code
+  lightning-patches audit                      the Lightnings of this environment, by their version and code
   lightning-patches audit lightning==2.2.5     a release, by its number; it need not be installed
-  lightning-patches audit uv.lock              what a project requires: requirements files of pip, pyproject.toml,
+  lightning-patches audit uv.lock              a file with requirements: requirements files of pip, pyproject.toml,
                                                uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock,
                                                environment.yml, conda-lock.yml, pixi.toml, pixi.lock, Dockerfiles,
                                                workflows of GitHub, notebooks
-  lightning-patches audit .                    all of these files in a directory
+  lightning-patches audit .                    all such files in a directory
 
-Nothing is imported. A range counts as the release that an installer takes: the newest known one that the range and the
-other requirements of the file allow. With torch==1.13.1, lightning>=2 is 2.2.5. If the other requirements leave several
-releases open, the release is unknown. The bugs of an unknown release are not listed, and the exit status is 3.
-Bugs that torch, Python or another package of the same file excludes are not counted. The files of a Dockerfile are
-those that COPY and ADD bring from the build context.
+Nothing is imported. For a range of versions, audit assumes the release that an installer would choose: the newest known
+release that the range and the other requirements of the file allow. For example, lightning>=2 with torch==1.13.1 is
+2.2.5. If the other requirements allow several choices, the release is unknown. The bugs of an unknown release are not
+listed, and the exit status is 3. Bugs that can't occur with the required versions of torch, Python or another package
+are not counted. In a Dockerfile, COPY and ADD map files of the build context to the image.
 
-Files outside of the project are not read. The project is the directory that you give. For a file it is the checkout
-(the nearest directory above with .git) or, without one, the directory of the file. No message quotes a line of a file,
-except for a requirement of Lightning. A directory is searched without hidden directories (except for .github), virtual
-environments, node_modules, site-packages, __pycache__, build and dist. Links are followed if they stay inside.
-Everything else that was not read is listed, and the exit status is 3.
+Files outside of the project are not read. The project is the directory that you name. For a file, it is the checkout
+(the nearest parent directory with .git), or the directory of the file if there is none. No message quotes a line of a
+file, except for a requirement of Lightning. Hidden directories (except for .github), virtual environments,
+node_modules, site-packages, __pycache__, build and dist are not searched. Links are followed if they stay in the
+project. All other files that were not read are listed, and the exit status is 3.
 
-With --json, one object; keys are only ever added:
+With --json, one object (later versions may add keys):
   schema     1
   toggle     {value (null: not set), selected: [patch names]}
   audited    [{requirement (null: installed), file, line, distribution, version (null: unknown), known (the
               release is known here), headline, do (advice), has_patches (the project uses the patches),
-              excluded: [bugs that another package excludes], notes: [text], bugs, figures: {known, default, opt_in,
-              unmended}, upstream: {patched, open, not patchable, nothing to patch, left out}}]
+              excluded: [bugs that can't occur with the other packages], notes: [text], bugs,
+              figures: {known, default, opt_in, unmended},
+              upstream: {patched, open, not patchable, nothing to patch, left out}}]
   unclear    [files that could not be parsed]
   skipped    [files that were not read, and why]
-  ignore     [the bugs that end with status 1, for --ignore]
+  ignore     [names of the bugs that cause status 1, for --ignore]
   fail_on    the option
   ok         the exit status is 0
 A bug is {name, title, group, harm, affected, fixed_in (null: never), drop_at, move_to, cover, covered, mended, reason,
 issues, pull_requests, advisories}. cover is "default" or "opt-in" (how the patch is enabled) or "none" (no patch);
-mended (fixed) is "yes", "opt-in" (a patch that is off would fix it) or "no". covered is true if the patch will be
-applied with the current LIGHTNING_PATCHES; otherwise reason says why not. upstream counts the upstream fixes since that
-release, by their verdict here.
+mended (fixed) is "yes", "opt-in" (an opt-in patch that is not selected would fix it) or "no". covered is true if the
+patch will be applied with the current LIGHTNING_PATCHES; otherwise, reason states why not. upstream counts the upstream
+fixes since that release, by their verdict here.
 
---format github writes annotations for a workflow of GitHub Actions, sarif a document for code scanning (with a
-notification, and executionSuccessful false, where a release is not known), markdown a table for a summary or a comment.
-All but JSON leave out the bugs that the patches fix, unless --all is given.
+--format github writes annotations for a workflow of GitHub Actions. sarif writes a document for code scanning; if a
+release is unknown, it has a notification and executionSuccessful is false. markdown writes a table for a summary or a
+comment. All formats but JSON leave out the bugs that the patches fix, unless you add --all.
 
 exit status:
   0  no bug of the kinds in --fail-on
-  1  there are such bugs
+  1  at least one bug of these kinds
   2  the command line is wrong, or a file cannot be read or parsed
   3  a release is unknown, or a file was not read, and there is no reason for status 1 or 2
 """
@@ -99,7 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=FAIL_ON,
         metavar="WHICH",
         default="uncovered",
-        help="the bugs that end with status 1: any; opt-in: bugs that are not fixed with the current "
+        help="the bugs that cause exit status 1: any; opt-in: bugs that are not fixed with the current "
         "LIGHTNING_PATCHES; uncovered: bugs that are not fixed and that have no opt-in patch (the default); never",
     )
     parser.add_argument("--ignore", action="append", default=[], metavar="BUG", help="accept this bug; may be repeated")
@@ -163,7 +164,7 @@ def _status_without_bugs(audited: list[Audited], gaps: Gaps, fail_on: str) -> in
 
 
 def fails(bug: Bug, fail_on: str) -> bool:
-    """True if a bug ends the command with status 1."""
+    """True if a bug causes exit status 1."""
     if fail_on == "uncovered":
         return not bug.covered and (bug.cover != "opt-in" or bug.selected)
     return fail_on == "any" or (fail_on == "opt-in" and not bug.covered)

@@ -1,4 +1,4 @@
-"""The known bugs of the required or installed releases."""
+"""Find the known bugs of the required or installed releases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lightning_patches.known import figures, releases
 from lightning_patches.known.bugs import Bug
 
 MAX_AUDITED = 500
-"""Requirements of one project that are audited."""
+"""Most requirements that are audited in one project."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Audited:
         notes: notes for the reader, as sentences without their full stops.
         bugs: the known bugs of the release.
         has_patches: True if the project, or the environment, uses the patches.
-        excluded: bugs of the release that another package excludes.
+        excluded: bugs of the release that can't occur with the versions of other packages.
     """
 
     distribution: str
@@ -66,7 +66,7 @@ def audit_installed(selection: toggle.Selection) -> list[Audited]:
         one.known = releases.is_known(one.distribution, installed.version)
         one.bugs, one.excluded = known_bugs.bugs_of_installed(installed, selection)
         if one.excluded:
-            one.notes.append(f"excluded by the other packages of this environment: {', '.join(one.excluded)}")
+            one.notes.append(f"bugs that the other packages of this environment exclude: {', '.join(one.excluded)}")
         audited.append(one)
     return audited
 
@@ -85,7 +85,7 @@ def audit_requirements(specs: list[str], selection: toggle.Selection) -> list[Au
 
 
 def audit_project(project: Project, selection: toggle.Selection) -> list[Audited]:
-    """Audit the requirements of a project, equal ones of one place once."""
+    """Audit the requirements of a project. Equal requirements in the same line count once."""
     audited: dict[tuple[object, ...], Audited] = {}
     for found in project.found:
         one = _audit(found, selection)
@@ -98,9 +98,7 @@ def audit_project(project: Project, selection: toggle.Selection) -> list[Audited
     named = {one.distribution for one in audited.values()}
     for one in audited.values() if "pytorch-lightning" not in named else ():
         if one.known and one.distribution == "lightning" and one.file not in locked:
-            one.notes.append(
-                "installing lightning also installs pytorch-lightning, in its newest release unless something pins it"
-            )
+            one.notes.append("installing lightning also installs the newest pytorch-lightning, unless you pin it")
     return list(audited.values())
 
 
@@ -123,9 +121,9 @@ def _audit(found: Found, selection: toggle.Selection) -> Audited:
         else:
             one.bugs.append(bug)
     if one.excluded:
-        one.notes.append(f"excluded by the other requirements of the file: {', '.join(one.excluded)}")
+        one.notes.append(f"bugs that the other requirements of the file exclude: {', '.join(one.excluded)}")
     if "+patches." in release.version:
         carried = wheel.carried_by(release.version)
-        which = "to see which patches the wheel contains, run `audit` in an environment that has it"
-        one.notes.append(which if carried is None else f"the wheel contains {len(carried)} patches")
+        advice = "to see which patches the wheel contains, run `audit` in an environment with this wheel"
+        one.notes.append(advice if carried is None else f"the wheel contains {len(carried)} patches")
     return one

@@ -1,6 +1,6 @@
 """Collect the requirements of a file and of the files that it includes.
 
-A work list of files follows the includes. The readers know neither the list nor each other.
+The collector keeps a stack of open files. Readers yield items, and the collector opens the files that they include.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 MAX_INCLUDED = 100
-"""Files that one file may include."""
+"""Most files that one file may include."""
 MAX_NAMED = 1000
-"""Files that one file and its includes may name, whether they exist or not."""
+"""Most files that one file and its includes may name, including files that do not exist."""
 MAX_REQUIREMENTS = 100
-"""Different requirements of Lightning in one file with its includes."""
+"""Most different requirements of Lightning in one file with its includes."""
 MAX_OTHERS = 1000
-"""Different requirements of other packages that matter, and remarks on one file."""
+"""Most different requirements of other relevant packages, and most notes of one kind."""
 BUDGET = 256 << 20
-"""Bytes that one audit reads. A byte may count as several, see ``Format.cost``."""
+"""Most bytes that one audit reads. A byte of a format that is slow to parse counts as several, see ``Format.cost``."""
 
 _ALIASES = {"pytorch": "torch", "pytorch-gpu": "torch", "pytorch-cpu": "torch"}
 """Names of packages in conda, and their names in pip."""
@@ -61,7 +61,7 @@ class LightningRequirement(NamedTuple):
         requirement: the requirement.
         file: its file; "" for the command line.
         line: its line in that file, from 1.
-        group: the group that it is installed with.
+        group: the group with which it is installed.
         is_locked: True if it is from a lock file.
     """
 
@@ -85,11 +85,11 @@ class Budget:
 
 @dataclass
 class Gaps:
-    """The parts of a project that an audit could not take into account, as sentences without their full stops.
+    """The parts of a project that an audit could not consider, as sentences without their full stops.
 
     Args:
         trouble: files that cannot be read or parsed.
-        unclear: files that may require Lightning, or any release of it.
+        unclear: files that may require Lightning, or that require it without a known release.
         skipped: files and directories that were not read.
     """
 
@@ -110,8 +110,8 @@ class Collected:
 
     Args:
         found: the requirements of Lightning.
-        pins: the requirements of other packages that matter, and of Python.
-        gaps: the parts that were not understood or not read.
+        pins: the requirements of other relevant packages, and of Python.
+        gaps: the parts that could not be parsed or read.
         has_patches: True if the file requires lightning-patches, or starts a program with it.
     """
 
@@ -122,13 +122,13 @@ class Collected:
 
 
 def collect(path: str, place: Place, context: str = "", budget: Optional[Budget] = None) -> Collected:
-    """Collect the requirements of a file. No content of a file makes it raise.
+    """Collect the requirements of a file. Invalid content does not raise; it is listed in ``gaps`` of the result.
 
     Args:
         path: the file.
         place: the project. Files outside of it are not read, even if the file names them.
         context: for a Dockerfile, the build context of ``docker build``; "" for the directory of the file.
-        budget: the bytes that may be read, shared by several files.
+        budget: the number of bytes that may still be read, for several calls.
     """
     collector = _Collector(context, budget or Budget())
     collector.run(path, place)
@@ -141,9 +141,9 @@ class _Entry(NamedTuple):
     Args:
         requirement: the requirement.
         name: the name of the package in pip.
-        group: the group that it is installed with.
-        path: the file that has it.
-        found: the same, if it is one of Lightning.
+        group: the group with which it is installed.
+        path: the file with the requirement.
+        found: for a requirement of Lightning, the same requirement with its place; else ``None``.
     """
 
     requirement: Requirement
@@ -161,8 +161,8 @@ class _OpenFile:
         source: the file.
         items: the items that its reader has not yielded yet.
         group: the group of all its requirements.
-        lightnings_before: the number of requirements of Lightning in the files before it.
-        items_left: the number of items that it may still yield. Only YAML aliases yield more than there are characters.
+        lightnings_before: the number of requirements of Lightning in earlier files.
+        items_left: the number of items that the reader may still yield. The limit stops malicious YAML aliases.
         lines: finds the lines of requirements; ``None`` before the first use.
     """
 
@@ -175,7 +175,7 @@ class _OpenFile:
 
 
 class _Collector:
-    """The work list: files that are being read, each included by the one before it."""
+    """A stack of files that are being read. Each file is included by the file below it."""
 
     def __init__(self, context: str, budget: Budget) -> None:
         self.collected = Collected()
@@ -204,7 +204,7 @@ class _Collector:
                     self._open.pop()
                     raise UsageError(f"{file.source.path} cannot be understood: its aliases expand to too much text")
                 else:
-                    self._take(item, file)
+                    self._handle(item, file)
             except UsageError as error:
                 _add(gaps.trouble, str(error))
         self._evaluate_markers()
@@ -212,7 +212,7 @@ class _Collector:
     def _skip(self, text: str) -> None:
         _add(self.collected.gaps.skipped, text)
 
-    def _take(self, item: Item, file: _OpenFile) -> None:
+    def _handle(self, item: Item, file: _OpenFile) -> None:
         if isinstance(item, Spec):
             self._require(item, file)
         elif isinstance(item, Include):
@@ -247,7 +247,7 @@ class _Collector:
             self._skip(f"{self._first} includes more than {MAX_INCLUDED} files: the others were not read")
             return
         if self._budget.left < 0:
-            self._skip(f"{path} was not read: the files before it are too large")
+            self._skip(f"{path} was not read: the total size of the files before it is too large")
             return
         self._read.add(real)
         kind = format_of(path, item.is_requirements_file)
@@ -268,13 +268,13 @@ class _Collector:
         path = file.source.path
         requirement = None
         named = _NAME.match(spec.text)
-        matters = named is None or re.sub(r"[-_.]+", "-", named[0]).lower() in _packages_that_matter()
-        if matters or "/" in spec.text or "\\" in spec.text or spec.text.endswith((".whl", ".gz", ".zip")):
+        is_relevant = named is None or re.sub(r"[-_.]+", "-", named[0]).lower() in _relevant_packages()
+        if is_relevant or "/" in spec.text or "\\" in spec.text or spec.text.endswith((".whl", ".gz", ".zip")):
             requirement = requirements.parse_requirement(spec.text)
-        elif _REQUIREMENT.match(spec.text):  # most are of packages that do not matter, and need no parser
+        elif _REQUIREMENT.match(spec.text):  # skip irrelevant packages early, since parsing is slow
             return
         if requirement is None:
-            if requirements.begins_with_lightning(spec.text):
+            if requirements.starts_with_lightning(spec.text):
                 raise UsageError(
                     f"{path}, line {spec.line or spec.after}: a requirement of Lightning cannot be understood. Pass it "
                     "as --requirement lightning==2.2.5."
@@ -284,7 +284,7 @@ class _Collector:
             return
         name = requirements.canonical_name(requirement)
         name = _ALIASES.get(name, name)
-        if name not in _packages_that_matter():
+        if name not in _relevant_packages():
             return
         group = file.group + spec.group
         is_lightning = name in releases.DISTRIBUTIONS
@@ -296,17 +296,18 @@ class _Collector:
         if is_lightning:
             self._lightnings += 1
             if self._lightnings > MAX_REQUIREMENTS:
-                text = f"{path}: of more than {MAX_REQUIREMENTS} different requirements of Lightning, the others"
-                self._skip(f"{text} were skipped")
+                self._skip(
+                    f"{path}: more than {MAX_REQUIREMENTS} different requirements of Lightning; the rest was skipped"
+                )
                 return
             found = LightningRequirement(requirement, path, _line_of(spec, name, file), group, spec.is_locked)
         elif len(self._entries) > MAX_OTHERS:
-            self._skip(f"{path} has too many requirements of torch and the like")
+            self._skip(f"{path} has too many requirements of torch and other packages that Lightning needs")
             return
         self._entries[key] = _Entry(requirement, name, group, path, found)
 
     def _evaluate_markers(self) -> None:
-        """Drop the requirements that do not apply, for the Python that the files require."""
+        """Keep the requirements whose markers are true for the Python that the files require."""
         python = _python([str(one.requirement.specifier) for one in self._entries.values() if one.name == "python"])
         for requirement, name, group, path, found in self._entries.values():
             if not requirements.applies(requirement, python):
@@ -317,7 +318,7 @@ class _Collector:
                 self.collected.found.append(found)
             for pinned, spec in _pins(name, requirement):
                 if not self.collected.pins.add(pinned, spec, group):
-                    self._skip(f"{path} has too many or too long requirements of {pinned}")
+                    self._skip(f"{path} has too many requirements of {pinned}, or a requirement that is too long")
 
 
 def _add(texts: List[str], text: str) -> None:
@@ -339,14 +340,14 @@ def _guarded(items: Iterator[Item], path: str) -> Iterator[Item]:
 
 
 def _python(specs: List[str]) -> str:
-    """The Python for markers: the running one if the files allow it, or else the newest that they allow."""
+    """Return the Python version for markers: "" for the running one, or the newest that the files allow."""
     running = ".".join(platform.python_version_tuple()[:2])
     allowed = [minor for spec in specs for minor in python_minors(spec)]
     return "" if not allowed or f"=={running}.*" in allowed else allowed[-1][2:-2]
 
 
 def _pins(name: str, requirement: Requirement) -> Iterator[Tuple[str, str]]:
-    """The packages and specifiers that follow from a requirement."""
+    """Yield the package and specifier of a requirement, and those of torch that follow from it."""
     yield name, str(requirement.specifier)
     numbers = re.match(r"(\d+)\.(\d+)", pinned_version(requirement) or "")
     if numbers is None:
@@ -359,8 +360,8 @@ def _pins(name: str, requirement: Requirement) -> Iterator[Tuple[str, str]]:
 
 
 @lru_cache(maxsize=None)
-def _packages_that_matter() -> FrozenSet[str]:
-    """The packages whose versions decide which release is installed, or which bugs it has."""
+def _relevant_packages() -> FrozenSet[str]:
+    """Return the packages whose versions affect which release is installed, or which bugs occur."""
     records: List[Union[Patch, Unpatched]] = [*catalogue.all_patches(), *UNPATCHED]
     needed = {releases.split(text)[0] for record in records for text in record.only_with}
     others = {"lightning-patches", "python", "torchaudio", "torchvision"}

@@ -1,4 +1,4 @@
-"""Find the files of a directory that may require Lightning, and list those that were not read."""
+"""Find the files of a directory that may require Lightning, and list the files that were not read."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ FILES = re.compile(
 )
 """Names of the files that are read, in lower case."""
 LEFT_OUT = ("node_modules", "site-packages", "__pycache__", "build", "dist")
-"""Skipped directories. Virtual environments and hidden directories except for ``.github`` are skipped, too."""
+"""Skipped directories. Virtual environments and hidden directories except for ``.github`` are also skipped."""
 MAX_DIRECTORIES = 20_000
 MAX_DEPTH = 100
-"""Levels of directories."""
+"""Most levels of directories."""
 MAX_ENTRIES = 2_000_000
-"""Files and directories."""
+"""Most files and directories."""
 MAX_FILES = 2_000
-"""Files that are read."""
+"""Most files that are read."""
 MAX_SCRIPTS = 200
 SCRIPTS_DEPTH = 2
-"""Python scripts deeper than this below the directory are not read."""
+"""Most levels of directories above a Python script that is read."""
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Listing:
     """The files of a directory.
 
     Args:
-        files: files that may require Lightning, those at the top first.
+        files: files that may require Lightning, in the order of their depth.
         setups: ``setup.py`` and ``setup.cfg``, which are not read.
         scripts: Python scripts near the top.
         skipped: files and directories that were not read, each a sentence without its full stop.
@@ -56,12 +56,12 @@ def list_files(root: str, deepest: int = MAX_DEPTH) -> Listing:
 
     Args:
         root: the directory.
-        deepest: the number of levels below it that are searched.
+        deepest: the number of levels below the directory that are searched.
     """
     listing = Listing()
     walk = _Walk(root, deepest, listing)
     walk.search([(root, 0)])
-    while walk.linked_directories:  # last, because the real names of directories are better
+    while walk.linked_directories:  # last, so that a directory gets its real name and not that of a link
         links, walk.linked_directories = walk.linked_directories, []
         walk.search(links)
     known = {os.path.realpath(path) for path in listing.files} if walk.linked_files else set()
@@ -92,7 +92,7 @@ class _Walk:
     is_full: bool = False
 
     def search(self, directories: List[Tuple[str, int]]) -> None:
-        """Search directories, given with their depths, the upper ones first."""
+        """Search directories, which are given with their depths. Search upper directories first."""
         left = deque(directories)
         while left:
             place, depth = left.popleft()
@@ -168,9 +168,10 @@ def _is_read(path: str) -> bool:
 
 
 def unread_setups(listing: Listing) -> Iterator[Tuple[str, str]]:
-    """Yield the distributions of Lightning that setup files name, each with a sentence. Only a build can evaluate them.
+    """Yield the distributions of Lightning that ``setup.py`` or ``setup.cfg`` name, each with a sentence.
 
-    A setup file that cannot be read yields "" for the distribution.
+    These files are not evaluated, since only a build can do that. For a file that cannot be read, the distribution is
+    "".
     """
     for path in listing.setups:
         try:

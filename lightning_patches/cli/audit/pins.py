@@ -1,4 +1,4 @@
-"""The versions of other packages that a file requires beside Lightning."""
+"""The versions of other packages that a file requires in addition to Lightning."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 MAX_SPECS = 20
-"""Different requirements of one package in one group. No known tool writes more than three."""
+"""Most different requirements of one package in one group. No known tool writes more than three."""
 MAX_LENGTH = 500
-"""Characters of a specifier."""
+"""Longest specifier, in characters."""
 
 
 def pinned_version(requirement: Requirement) -> Optional[str]:
-    """The version after ``==`` or ``===``; ``None`` for a range."""
+    """Return the version after ``==`` or ``===``; ``None`` for a range."""
     for one in requirement.specifier:
         if one.operator in ("==", "===") and "*" not in one.version:
             return str(one.version)
@@ -32,16 +32,17 @@ class Pins:
     """The versions of other packages, and of Python, that a file requires.
 
     Args:
-        groups: the specifiers of each package, by group. A group's packages also belong to all groups whose names begin
-            with its name, so those of ``()`` belong to all groups.
-        locks: True if a tool locks the project for all Pythons that it allows, as Poetry does. The oldest one decides.
+        groups: the specifiers of each package, by group. The packages of a group also belong to all groups whose names
+            begin with its name. So the packages of ``()`` belong to all groups.
+        locks: True if a tool such as Poetry locks the project for all Pythons that it allows. Then the oldest Python
+            decides.
     """
 
     groups: Dict[Group, Dict[str, List[str]]] = field(default_factory=dict)
     locks: bool = False
 
     def add(self, name: str, specifier: str, group: Group = ()) -> bool:
-        """Add a requirement. Return False if it is too long, or if there are too many of this package."""
+        """Add a requirement. Return False if it is too long, or if the package has too many requirements."""
         if len(specifier) > MAX_LENGTH:
             return False
         specs = self.groups.setdefault(() if name == "python" else group, {}).setdefault(name, [])
@@ -50,7 +51,7 @@ class Pins:
         return len(specs) <= MAX_SPECS
 
     def environments(self, group: Group) -> Iterator[Dict[str, str]]:
-        """Possible environments: first those of the group alone, then those of the group with another group."""
+        """Yield the possible environments: first those of the group alone, then those of the group with another one."""
         own = list(_alternatives(self._of(group), self.locks))
         yield from own
         for other in self.groups:
@@ -74,8 +75,8 @@ class Pins:
         Args:
             needed: requirements such as ``"torch>=2.6"``.
             group: the group of the Lightning requirement.
-            release: the bounds of its release. Requirements that contradict them do not count, because installing
-                Lightning replaces these packages.
+            release: the bounds of Lightning's release. Requirements that contradict them are ignored, because
+                installing Lightning replaces these packages.
         """
         return any(self._excludes(*split(text), group, release) for text in needed)
 
@@ -92,13 +93,13 @@ class Pins:
 
 
 def _joined(specs: Sequence[str]) -> Optional[str]:
-    """Join specifiers. Return ``None`` if no version meets them all."""
+    """Join specifiers. Return ``None`` if no version satisfies all of them."""
     joined = ",".join(dict.fromkeys(filter(None, specs)))
     return joined if len(specs) < 2 or are_compatible(joined, "") else None
 
 
 def _alternatives(specs: Mapping[str, Sequence[str]], locks: bool) -> Iterator[Dict[str, str]]:
-    """Possible specifiers, one for each package. If some contradict each other, each of them is in one alternative."""
+    """Yield mappings with one specifier for each package. Each contradictory specifier gets a separate mapping."""
     joined = {name: _joined(found) for name, found in specs.items()}
     agreed = {name: spec for name, spec in joined.items() if spec is not None}
     if locks and agreed.get("python"):
@@ -124,7 +125,7 @@ def python_minors(spec: str) -> Iterator[str]:
 
 @lru_cache(maxsize=10_000)
 def are_compatible(spec: str, other: str) -> bool:
-    """True if some version meets both specifiers. It tries the ends of the ranges and the versions next to them."""
+    """True if a version satisfies both specifiers. Tries the ends of the ranges and the versions next to them."""
     from packaging.specifiers import SpecifierSet
 
     text = ",".join(filter(None, (spec, other)))

@@ -16,8 +16,8 @@ from lightning_patches.cli.audit.sources.readers import READ, is_dockerfile
 from lightning_patches.cli.audit.sources.workflow import checkout_of
 from lightning_patches.known.releases import DISTRIBUTIONS
 
-_LOCKED_BESIDE = ("pyproject.toml", "pipfile", "pixi.toml")
-"""Files whose requirements do not count if there is a lock file in the same directory."""
+_LOCKED = ("pyproject.toml", "pipfile", "pixi.toml")
+"""Files whose requirements are ignored if the same directory has a lock file."""
 
 
 class Found(NamedTuple):
@@ -46,7 +46,7 @@ def read_directory(directory: str) -> Project:
     """Find the requirements in all files of a directory.
 
     Raises:
-        UsageError: it has no supported file.
+        UsageError: the directory has no supported file.
     """
     listing = directories.list_files(directory)
     if not listing.files and not listing.skipped:
@@ -55,7 +55,7 @@ def read_directory(directory: str) -> Project:
     gaps = Gaps()
     files: list[Collected] = []
     for path in listing.files:
-        # A Dockerfile does not tell its build context: try its directory and the top one.
+        # A Dockerfile does not name its build context: try its directory and the project's directory.
         contexts = ("", directory) if is_dockerfile(path) else ("",)
         tried = [collect.collect(path, place, context, budget) for context in contexts]
         file = min(tried, key=lambda one: len(one.gaps.trouble) + len(one.gaps.unclear) + len(one.gaps.skipped))
@@ -74,7 +74,7 @@ def read_directory(directory: str) -> Project:
 
 
 def _without_locked(found: list[Found]) -> list[Found]:
-    """Drop the requirements of files whose lock file decides."""
+    """Drop the requirements that a lock file in the same directory overrides."""
 
     def where(one: Found) -> tuple[str, str]:
         return os.path.dirname(one.requirement.file), one.requirement.distribution
@@ -83,7 +83,7 @@ def _without_locked(found: list[Found]) -> list[Found]:
     return [
         one
         for one in found
-        if where(one) not in locked or os.path.basename(one.requirement.file).lower() not in _LOCKED_BESIDE
+        if where(one) not in locked or os.path.basename(one.requirement.file).lower() not in _LOCKED
     ]
 
 
@@ -114,7 +114,7 @@ def collect_file(path: str, context: str = "") -> Collected:
     """Collect the requirements of a file that the user names.
 
     Raises:
-        UsageError: it cannot be read or parsed, or it is unclear if it requires Lightning.
+        UsageError: the file cannot be read or parsed, or it is unclear if it requires Lightning.
     """
     collected = collect.collect(path, Place(_project_of(path)), context)
     gaps = collected.gaps
@@ -127,10 +127,10 @@ def collect_file(path: str, context: str = "") -> Collected:
 
 
 def _project_of(path: str) -> str:
-    """The directory of the project that a file belongs to. Files outside of it are never read.
+    """Return the project's directory for a file. Files outside of it are not read.
 
-    For a workflow it is the checkout. For other files it is the nearest directory with a ``.git``, unless that is the
-    user's home, or else the directory of the file.
+    It is the checkout for a workflow. For other files, it is the nearest directory with a ``.git``, or else the
+    directory of the file. The user's home does not count.
     """
     checkout = checkout_of(path)
     if checkout is not None:
@@ -173,6 +173,6 @@ def _may_be_a_file(spec: str) -> bool:
 
 
 def few(texts: list[str], most: int = 3) -> list[str]:
-    """Keep the first texts, and say how many more there are."""
+    """Return the first texts, and a text with the number of the others."""
     some = list(dict.fromkeys(texts))
     return some if len(some) <= most else [*some[:most], f"there are {len(some) - most} more of these"]

@@ -1,4 +1,4 @@
-"""Requirements as pip, Poetry and conda write them."""
+"""Parse requirements in the syntax of pip, Poetry and conda."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 _NAMED = re.compile(r"(?:pytorch[-_.]lightning|lightning(?:[-_.]fabric)?)(?![\w-]|/|\.\w)", re.IGNORECASE)
 _LONGEST = 500
-"""Characters of a version constraint."""
+"""Longest version constraint that is parsed, in characters."""
 
 
-def begins_with_lightning(text: str) -> bool:
+def starts_with_lightning(text: str) -> bool:
     """True if a text begins with the name of a distribution of Lightning."""
     return _NAMED.match(text) is not None
 
 
 @lru_cache(maxsize=1000)
 def parse_requirement(text: str) -> Optional[Requirement]:
-    """Parse a requirement in pip's syntax. Return ``None`` if the text is not one.
+    """Parse a requirement in pip's syntax. Return ``None`` for other texts.
 
-    An address with a release in it (a wheel, an sdist, or a tag in git) becomes a requirement of that release.
+    A URL that names a release (a wheel, an sdist, or a tag in git) becomes a requirement of that release.
     """
     from packaging.requirements import InvalidRequirement, Requirement
 
@@ -47,9 +47,9 @@ def parse_requirement(text: str) -> Optional[Requirement]:
 
 
 def _from_address(text: str) -> str:
-    """Return the requirement for an address or path.
+    """Return the requirement for a URL or path.
 
-    It is ``name==release``, ``name @ address`` if the release is unknown, or "" if the name is unknown.
+    It is ``name==release``, ``name @ URL`` if the release is unknown, or "" if the name is unknown.
     """
     from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, parse_sdist_filename, parse_wheel_filename
     from packaging.version import InvalidVersion, Version
@@ -79,7 +79,7 @@ def _from_address(text: str) -> str:
 
 
 def canonical_name(requirement: Requirement) -> str:
-    """The normalized name of a requirement."""
+    """Return the normalized name of a requirement."""
     from packaging.utils import canonicalize_name
 
     return str(canonicalize_name(requirement.name))
@@ -106,8 +106,8 @@ class Lines:
 
         Args:
             name: the distribution that the line names.
-            after: the first line that is looked at.
-            written: other text of the line. It may be missing if no line has it.
+            after: the number of the first line to search.
+            written: other text of the line. If no line has it, the first line with the name is returned.
         """
         found = [(number, line) for number, named, line in self._named if named == name and number >= after]
         exact = [number for number, line in found if written in line]
@@ -119,7 +119,7 @@ def applies(requirement: Requirement, python: str = "") -> bool:
 
     Args:
         requirement: the requirement.
-        python: the minor version of Python, ``"3.8"``; "" for the one that runs.
+        python: the minor version of Python, ``"3.8"``; "" for the running one.
     """
     from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 
@@ -133,19 +133,21 @@ def applies(requirement: Requirement, python: str = "") -> bool:
 
 
 def specifier(text: str, name: str = "") -> str:
-    """Translate a version constraint of Poetry or conda to one of pip: ``"^2.2"`` is ``">=2.2,<3"``.
+    """Translate a version constraint of Poetry or conda to pip's syntax: ``"^2.2"`` becomes ``">=2.2,<3"``.
+
+    A constraint may have alternatives (``"2.1.*|2.2.*"``). For Lightning, the result is the alternative that allows the
+    newest release. For other packages, it is "" (no constraint).
 
     Args:
         text: the constraint.
-        name: the package. Of alternatives for Lightning, the one with the newest release is returned; alternatives for
-            another package are no constraint.
+        name: the package.
     """
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     found = [_clauses(part) for part in text[:_LONGEST].replace("||", "|").split("|")]
     if len(found) == 1:
         return found[0]
-    if not begins_with_lightning(name):
+    if not starts_with_lightning(name):
         return ""
 
     releases = [*fingerprints.older_releases(), *fingerprints.known_releases()]
@@ -166,14 +168,14 @@ def _clauses(text: str) -> str:
             continue
         bare = version[:-2] if version.endswith(".*") else version
         numbers = re.match(r"(\d+)(?:\.(\d+))?", version)
-        if operator == "^" and numbers:  # up to the next change of the first number that is not 0
+        if operator == "^" and numbers:  # below the next value of the first number that is not 0
             same = re.match(r"(?:0\.)*", bare)
             first = re.match(r"\d+", bare[same.end() :]) if same else None
             parts.append(f">={bare},<{same[0]}{int(first[0]) + 1}" if same and first else f">={bare}")
         elif operator == "~" and numbers:
             after = f"{numbers[1]}.{int(numbers[2]) + 1}" if numbers[2] else str(int(numbers[1]) + 1)
             parts.append(f">={version},<{after}")
-        elif operator == "=":  # conda: a prefix
+        elif operator == "=":  # in conda, a prefix
             parts.append(f"=={bare}.*" if bare != version or bare.count(".") < 2 else f"=={bare}")
         elif operator in ("<", ">", "<=", ">="):
             parts.append(operator + bare)
@@ -183,9 +185,9 @@ def _clauses(text: str) -> str:
 
 
 def conda_spec(text: str) -> str:
-    """Translate conda's ``channel::name=2.2.5=build`` to a requirement of pip.
+    """Translate conda's ``channel::name=2.2.5=build`` to pip's syntax.
 
-    A single ``=`` without a build allows all versions with this prefix.
+    A single ``=`` without a build allows all versions that start with the number.
     """
     text = text.strip()[: _files.MAX_LINE]
     found = re.match(r"[\w.-]+", text.rpartition("::")[2])

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 MAX_ENVIRONMENTS = 100
-"""Combinations of requirements that are tried."""
+"""Most combinations of requirements that are tried."""
 
 
 class Resolved(NamedTuple):
-    """The release that a requirement resolves to.
+    """The release to which a requirement resolves.
 
     Args:
         version: the release; ``None`` if it is unknown.
@@ -33,7 +33,7 @@ class Resolved(NamedTuple):
 
 
 def resolve(requirement: Requirement, pins: Optional[Pins] = None, group: Group = ()) -> Resolved:
-    """Resolve a requirement of Lightning to the release that an installer takes.
+    """Resolve a requirement of Lightning to the release that an installer would choose.
 
     Args:
         requirement: the requirement.
@@ -42,7 +42,7 @@ def resolve(requirement: Requirement, pins: Optional[Pins] = None, group: Group 
     """
     name = canonical_name(requirement)
     if requirement.url:
-        return Resolved(None, False, "it comes from an address or a directory: install it, and audit the environment")
+        return Resolved(None, False, "it is installed from a URL or a directory: install it, and audit the environment")
     known = releases.known(name)
     matching = list(requirement.specifier.filter([*known, *sorted(distributions.FORBIDDEN)]))
     all_known = f"{known[0]} to {known[-1]}"
@@ -60,11 +60,11 @@ def resolve(requirement: Requirement, pins: Optional[Pins] = None, group: Group 
 
 def _newest(name: str, allowed: List[str], pins: Pins, group: Group) -> Resolved:
     found: Dict[str, str] = {}
-    against = ""
+    conflicts = ""
     tried: Set[FrozenSet[Tuple[str, str]]] = set()
-    bounded_here = releases.bounds(name, allowed[-1]).keys() | releases.bounds(name, allowed[0]).keys() | {name}
+    bounded = releases.bounds(name, allowed[-1]).keys() | releases.bounds(name, allowed[0]).keys() | {name}
     for environment in pins.environments(group):
-        deciding = frozenset(pin for pin in environment.items() if pin[0] in bounded_here)
+        deciding = frozenset(pin for pin in environment.items() if pin[0] in bounded)
         if deciding in tried:
             continue
         tried.add(deciding)
@@ -73,23 +73,23 @@ def _newest(name: str, allowed: List[str], pins: Pins, group: Group) -> Resolved
         matching = set(_matching(environment.get(name, ""), tuple(allowed)))
         fitting = (one for one in reversed(allowed) if one in matching and not _conflicts(name, one, environment))
         newest = next(fitting, None)
-        against = ", ".join(_conflicts(name, allowed[-1], environment))
+        conflicts = ", ".join(_conflicts(name, allowed[-1], environment))
         if allowed[-1] not in matching:
-            against = ", ".join(filter(None, [f"{name}{environment[name]}", against]))
+            conflicts = ", ".join(filter(None, [f"{name}{environment[name]}", conflicts]))
         if newest is not None:
-            found.setdefault(newest, against)
+            found.setdefault(newest, conflicts)
     if not found:
-        return Resolved(None, False, f"no matching known release allows {against}")
+        return Resolved(None, False, f"no matching known release allows {conflicts}")
     if len(found) > 1:
-        each = [f"{release}{f' with {against}' if against else ''}" for release, against in found.items()]
+        each = [f"{release}{f' with {pins}' if pins else ''}" for release, pins in found.items()]
         return Resolved(None, False, f"the other requirements of the file allow several releases: {', or '.join(each)}")
-    ((newest, against),) = found.items()
-    why = f" and allows {against}" if against else ""
+    ((newest, conflicts),) = found.items()
+    why = f" and allows {conflicts}" if conflicts else ""
     return Resolved(newest, True, f"not pinned; {newest} is the newest known release that matches{why}")
 
 
 def _conflicts(name: str, release: str, environment: Mapping[str, str]) -> List[str]:
-    """The requirements of other packages that contradict the bounds of a release."""
+    """Return the requirements of other packages that contradict the bounds of a release."""
     found = releases.bounds(name, release)
     return [
         f"{package}{spec}"
@@ -106,7 +106,7 @@ def _matching(spec: str, releases: Tuple[str, ...]) -> Tuple[str, ...]:
 
 
 def _is_same(release: str, version: str) -> bool:
-    """True if two version numbers mean the same release, as 2.2 and 2.2.0 do."""
+    """True if two versions are the same release, such as 2.2 and 2.2.0."""
     from packaging.version import InvalidVersion, Version
 
     try:

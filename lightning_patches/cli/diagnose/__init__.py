@@ -1,41 +1,42 @@
-"""Find the known bug of Lightning that a traceback or a log shows, and what to do about it.
+"""Find the known bug of Lightning in a traceback or a log, and what to do about it.
 
   lightning-patches diagnose train.log rank1.log.xz  logs and tracebacks; - is standard input
-  lightning-patches diagnose -- python train.py      run it, and explain how it ends
-  lightning-patches diagnose "epoch 0 is too short"  in words: many bugs have no message
+  lightning-patches diagnose -- python train.py      run a command, and explain how it ends
+  lightning-patches diagnose "epoch 0 is too short"  a description, since many bugs have no message
   lightning-patches diagnose hangs/                  reports of the hang watch
-  lightning-patches diagnose train.py                names of 1.x in a script that 2.x does not have
+  lightning-patches diagnose train.py                names of Lightning 1.x in a script that 2.x does not have
 
-Colors, rank prefixes, timestamps, progress bars, boxes drawn around text, paths, line numbers and device numbers make
-no difference. The file may be compressed, JSON, a notebook or its export, HTML, a JUnit report, a recording of a
-terminal, a table or an escaped string. Of a large log the beginning, the end and the lines around errors are read.
+Colors, rank prefixes, timestamps, progress bars, boxes drawn around text, paths, line numbers and device numbers are
+ignored. The file may be compressed, JSON, a notebook or its export, HTML, a JUnit report, a recording of a terminal, a
+table or an escaped string. If a log is large, only its beginning, its end and the lines around errors are read.
 
-A bug is "found" if message, traceback and release agree. Otherwise it is "possible", and the answer says how to make
-sure. Of a chain of errors the first is the cause; errors that followed from it are only named.
+A bug is "found" if message, traceback and release agree. Otherwise it is "possible", and the answer names further
+evidence. In a chain of errors, the first is the cause. Later errors are only listed.
 
 Bugs are checked against the Lightning that is installed here, or against --requirement if the log is from another
-machine. A bug that this release does not have is named, and does not count as a match.
+machine. A bug that this release does not have is listed, but does not count as a match.
 
-With --json, one object; a command's own standard output then goes to standard error. Keys are only ever added:
+With --json, one object (later versions may add keys). The standard output of a command goes to standard error.
   schema   1
-  file     the name, or "-"; files has all of them
-  verdict  the answer in a sentence; do: what to do; why and more: lines on it
+  file     the name of the first log, or "-"; files has all names
+  verdict  the answer in a sentence; do: what to do; why, more: further lines
   written_by  {distribution, releases, by}: the Lightning that wrote the log, and how it was recognized
   matches  [{name, title, group, summary, symptom, file, line (number in the file), text (of that line), kind ("found",
-           "possible", "follows" from another error, "ruled out"), cause (it is the one), certain, ruled_out,
+           "possible", "follows" from another error, "ruled out"), cause (true for the main match), certain, ruled_out,
            verdicts [{distribution, version, verdict, reason}], would_tell, ground (how it was found), advice,
            fixed_in (null: never), patched (it has a patch), issues, pull_requests}], the cause first
-  error    the first error of the log, if it is no known bug and the matches followed from it
-  start    {file, line, text, ranks (that log that they join), world_size, words}, if the log ends before all ranks
-           have found each other; no known bug, and so no match; else null
+  error    the first error of the log, if it is no known bug and the matches are only its consequences
+  start    {file, line, text, ranks (that log that they join), world_size, words}, if the log ends before all ranks have
+           joined, which is no known bug; else null
   hangs    [{file, verdict, do, count (of reports in the file), ranks}], the last report of each file of the hang watch
   out_of_sync  [{file, line, text, do}], if a GradientSyncError says that ranks train different models
   left_out  [{file, text}], a sentence about each part of a log that was not read
-  closing  what to do
+  closing  the same as do
   to_paste  the last line, for a thread about the same problem
   ok       the exit status is 0
 
-exit status: 0 something matches, 1 nothing does, 2 the command line or the file is wrong; with -- the program's own.
+exit status: 0 if there is a match, 1 if there is none, 2 if the command line or the file is wrong; after --, the exit
+status of the command.
 """
 
 from __future__ import annotations
@@ -94,9 +95,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         status, logs = program.run(args.program, args.json) if args.program else (None, read.logs(args.file))
         found = [one for log in logs for one in candidates.find(log)]
-    judged = matches.ordered([matches.judged(one, setting, required) for one in found], logs)
+    checked = matches.ordered([matches.with_verdicts(one, setting, required) for one in found], logs)
     out_of_sync = sync.find(logs, setting, required)
-    answer = Answer(logs, judged, out_of_sync, entries, required or (), status)
+    answer = Answer(logs, checked, out_of_sync, entries, required or (), status)
     if args.json:
         _output.write_json(render.as_dict(answer))
     else:

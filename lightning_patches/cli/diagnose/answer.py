@@ -1,4 +1,4 @@
-"""Choose what the answer is about."""
+"""Choose the subject of the answer: a match, a report of the hang watch, an error, or the end of the log."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Compromised(NamedTuple):
     """A release that runs hostile code.
 
     Args:
-        version: its number.
-        line: the line of the log that names it, 0 if the log does not.
-        is_installed: it is installed here.
+        version: its version.
+        line: number of the line in the log that names the release; 0 if the log does not name it.
+        is_installed: True if the release is installed here.
     """
 
     version: str
@@ -39,15 +39,15 @@ class Compromised(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer:
-    """Everything that the sentences are made from.
+    """The data from which the sentences of the answer are made.
 
     Args:
         logs: the logs.
-        matches: the records that may explain them, the cause first.
+        matches: the records that may explain the logs, the cause first.
         out_of_sync: errors of the gradient check.
         entries: entries with the name or number on the command line.
         required: the releases that the command line names.
-        status: exit status of the command that was run, ``None`` if none was.
+        status: exit status of the command that was run; ``None`` without a command.
     """
 
     logs: Sequence[Log]
@@ -67,13 +67,13 @@ class Answer:
 
     @property
     def main(self) -> Optional[Match]:
-        """The likeliest match."""
+        """The most likely match."""
         likely = (match for match in self.matches if match.cause or (match.kind == "possible" and not match.is_before))
         return next(likely, None)
 
     @property
     def unknown(self) -> Optional[Raised]:
-        """The first error, if it is no known bug and the matches only hide it."""
+        """The first error, if it is no known bug and all matches are bugs that hide an earlier error."""
         return unknown(self.matches)
 
     @property
@@ -82,9 +82,9 @@ class Answer:
         return next((log.ending for log in self.logs if log.ending is not None), None)
 
     @property
-    def is_of_a_hang(self) -> bool:
+    def is_about_hang(self) -> bool:
         """True if the user describes a hang."""
-        return any(log.is_words and describe.is_of_a_hang(log.text) for log in self.logs)
+        return any(log.is_words and describe.is_about_hang(log.text) for log in self.logs)
 
     @property
     def ok(self) -> bool:
@@ -94,7 +94,8 @@ class Answer:
 
     @cached_property
     def subject(self) -> Subject:
-        """The hang, record, error or start that the verdict is about, ``None`` if there is nothing to report."""
+        """The hang, match, error or start that is the subject of the verdict; ``None`` if there is nothing to
+        report."""
         number = next((one for one in self.entries if isinstance(one, (Fix, OpenReport))), None)
         if number is not None:
             return number

@@ -1,4 +1,5 @@
-"""Find the call, argument or variable that a patch needs in the user's program, with the program's paths and names."""
+"""Find the call, argument or variable that the user must add so that a patch fixes the error, with the log's paths and
+names."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from lightning_patches.cli.diagnose.lines import Line
 
 MOST_LINES = 500
-"""Lines that are searched before and after the one that shows the bug."""
+"""Number of lines that are searched before and after the line that shows the bug."""
 
 _TRUSTED = (
     "own-checkpoint-load",
@@ -28,13 +29,13 @@ AT_TOP = "`import lightning_patches` at the top of the script"
 
 
 def needed(name: str, lines: Sequence[Line], line: int, is_patched: bool) -> str:
-    """Return the call, argument or variable without which a patch does not fix the error in a log, or "".
+    """Return the call, argument or variable that the user must add so that a patch fixes the error in a log, or "".
 
     Args:
         name: name of the patch.
         lines: lines of the log.
         line: index of the line that shows the bug.
-        is_patched: the program ran with the patch.
+        is_patched: True if the program ran with the patch.
     """
     if name in _TRUSTED:
         near = [one.text for one in lines[max(line - MOST_LINES, 0) : line + MOST_LINES]]
@@ -42,7 +43,7 @@ def needed(name: str, lines: Sequence[Line], line: int, is_patched: bool) -> str
         if name == "legacy-checkpoint-enum" and _REFUSED not in text:
             return ""
         if name == "own-checkpoint-load" and is_patched and _UNPROVEN not in text:
-            return ""  # the run has not written the file
+            return ""  # another run has written the file
         variable = "LIGHTNING_PATCHES_HANG_SECRET=... (the same 16 characters or more) for all ranks, or "
         trust = f"`{_trust(near, min(line, MOST_LINES))}` below {AT_TOP}, if only you can write to that directory"
         return (variable if _UNPROVEN in text else "") + trust
@@ -54,7 +55,8 @@ def needed(name: str, lines: Sequence[Line], line: int, is_patched: bool) -> str
 
 
 def _trust(lines: Sequence[str], line: int) -> str:
-    """Return the call that trusts the directory of the last checkpoint named before a line, or of the next after it."""
+    """Return the call that trusts the directory of a checkpoint: the last one before a line, or the next one after
+    it."""
     named = map(_checkpoint, [*reversed(lines[: line + 1]), *lines[line + 1 :]])
     path = next(filter(None, named), "")
     if "://" in path:

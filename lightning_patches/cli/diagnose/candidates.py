@@ -1,7 +1,7 @@
-"""Find the records that a log, a script or a description may be about.
+"""Find the records that may explain a log, a script or a description.
 
-Each candidate has a ground: a frame of the code that has the bug, a line that only this record explains, a line with
-other explanations, an error that a silent bug causes later, or words alone.
+Each candidate has a ground: a frame of the code with the bug, a line that only this record explains, a line with
+several explanations, an error that a silent bug causes later, or a description.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from lightning_patches.patch import Consequence, Patch
 Ground = Literal["frame", "line", "weak line", "consequence", "words", "script", "number"]
 
 MOST_ERRORS = 200
-"""Different errors of a log that are compared with the records."""
+"""Most different errors of a log that are compared with the records."""
 MASKS = ("dataloader-error-unmasked", "worker-shutdown-error", "error-kept-in-ddp", "tuner-cleanup-on-error")
 """Bugs that replace the first error by another one."""
 MIN_WORDS = 5
-"""A symptom of as many words is specific enough to make a bug possible without a traceback."""
+"""Number of words from which a symptom is specific enough to make a bug possible without a traceback."""
 
 _NAME = re.compile(r"\b(?:\w+_\w+|[A-Z]+[a-z]+[A-Z]\w*)\b")
 _GROUNDS: tuple[Ground, ...] = ("frame", "script", "number", "line", "consequence", "weak line", "words")
@@ -38,17 +38,17 @@ class Candidate:
     """A record that may explain a log.
 
     Args:
-        record: the patch, the bug without one, or the record that is no bug.
-        symptom: the text of the record that the log has; "" if it was found by words.
+        record: a patch, a bug without a patch, or a record that is not a bug.
+        symptom: the text of the record that occurs in the log; "" if the record was found by a description.
         line: number of the line in the log, from 1.
         text: that line.
-        ground: the reason why it is a candidate.
+        ground: the reason why the record is a candidate.
         log: the log.
-        error: the error that has the symptom, ``None`` if the symptom is outside of errors.
-        why: of a consequence, the other line that the log has.
-        is_sure: of a consequence, that nothing else explains both.
-        needed: the call, argument or variable that the patch needs in the user's program.
-        is_patched: the program ran with the patch.
+        error: the error with the symptom; ``None`` if the symptom is outside of errors.
+        why: for a consequence, a description of the other line in the log.
+        is_sure: for a consequence, True if only this bug explains both lines.
+        needed: the call, argument or variable that the user must add.
+        is_patched: True if the program ran with the patch.
     """
 
     record: Record
@@ -98,14 +98,14 @@ def find(log: Log) -> list[Candidate]:
 
 
 def by_name(entries: Iterable[object], key: str) -> list[Candidate]:
-    """Return the records that a name or number on the command line names."""
+    """Return candidates for the entries of a name or number on the command line."""
     records = [one for one in entries if isinstance(one, (Patch, Unpatched, Removed))]
     log = Log("", is_words=True)
     return [Candidate(record, "", 1, _output.shown(key), "number", log) for record in records]
 
 
 def _once(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Keep one candidate, that with the best ground, for each record and error."""
+    """Keep the candidate with the best ground for each record and error."""
     every = list(candidates)
     best: dict[tuple[str, Optional[Raised]], Candidate] = {}
     for one in sorted(every, key=lambda one: _GROUNDS.index(one.ground)):
@@ -116,7 +116,7 @@ def _once(candidates: Iterable[Candidate]) -> list[Candidate]:
 def _in_errors(log: Log) -> Iterator[Candidate]:
     seen: set[str] = set()
     chain = log.ending.chain if log.ending is not None else ()
-    for error in [*chain, *reversed(log.raised)]:  # the last ones matter most
+    for error in [*chain, *reversed(log.raised)]:  # the last errors are the most important
         text = _normalised(error)
         if text in seen or len(seen) > MOST_ERRORS:
             continue
@@ -132,7 +132,8 @@ def _in_errors(log: Log) -> Iterator[Candidate]:
 
 
 def _normalised(error: Raised) -> str:
-    """Return the frames, source lines and message of an error, the message also with its lines joined."""
+    """Return the frames, source lines and message of an error as one text. The message is repeated with joined
+    lines."""
     frames_ = [f"{frame.path} in {frame.function} {frame.source}" for frame in error.frames]
     message = error.text.split("\n")
     joined = "".join(message) if 1 < len(message) < 6 else ""
@@ -140,7 +141,7 @@ def _normalised(error: Raised) -> str:
 
 
 def _shows(consequence: Consequence, text: str, log: Log) -> bool:
-    """True if a log has the other line that a consequence needs beside the error with this text."""
+    """True if a log has the other line that a consequence needs in addition to the error with this text."""
     if consequence.unless and re.search(consequence.unless, text):
         return False
     found = (re.search(consequence.shows, line.text) for line in log.lines)
@@ -156,7 +157,7 @@ def _candidate(
     error: Optional[Raised] = None,
     consequence: Optional[Consequence] = None,
 ) -> Candidate:
-    """Make the candidate for the line with this index."""
+    """Create the candidate for the line with this index."""
     line = log.lines[index]
     is_patched = _is_patched(record, error, log)
     return Candidate(
@@ -175,9 +176,9 @@ def _candidate(
 
 
 def _is_patched(record: Record, error: Optional[Raised], log: Log) -> bool:
-    """True if the program ran with a patch.
+    """True if the program ran with the patch of a record.
 
-    A default patch is shown by our start line or by a frame of any patch, an opt-in patch only by its own frame.
+    For a default patch, our start line or a frame of any patch proves this. For an opt-in patch, only its frame does.
     """
     paths = [frame.path for frame in error.frames if frames.is_patched(frame)] if error is not None else []
     if isinstance(record, Patch) and not record.default:
@@ -215,7 +216,8 @@ def _ground(one: Known, error: Raised, text: str) -> Optional[Ground]:
 def _is_possible(one: Known, line: str) -> bool:
     """True if a line makes a record possible without a traceback, although other errors have the same words.
 
-    Either only other patches' bugs have them, or the symptom is specific, or the line names what else the record names.
+    This holds if the other errors are bugs of other patches, if the symptom is specific, or if the line has another
+    name that occurs in the record.
     """
     if one.is_shared and not known.is_ordinary(" ... ".join(one.pieces)):
         return True
@@ -226,13 +228,13 @@ def _is_possible(one: Known, line: str) -> bool:
 
 
 def _is_specific(symptom: str) -> bool:
-    """True if a symptom has a name of code, or several words, besides the class of the error."""
+    """True if a symptom has an identifier or several words in addition to the class of the error."""
     message = re.sub(r"^[\w.]+: ", "", symptom)
     return _NAME.search(message) is not None or len(re.findall(r"\w+", message)) >= MIN_WORDS
 
 
 def with_same_error(log: Log) -> list[str]:
-    """Return the names of patches whose bug ends in the same error as a log that shows no traceback."""
+    """Return the names of patches whose bug ends in the same error as a log without a traceback."""
     error = log.ending
     if error is None or error.frames:
         return []
@@ -247,7 +249,7 @@ def with_same_error(log: Log) -> list[str]:
 
 
 def _has_owner(one: Known, error: Optional[Raised], text: str) -> bool:
-    """True if an error is about the class or function that lost the member, as far as it names one."""
+    """True if an error names the class or function that lost the member, or none at all."""
     row = one.record
     assert isinstance(row, Removed)
     member = row.member.lower()
@@ -265,7 +267,7 @@ def _has_owner(one: Known, error: Optional[Raised], text: str) -> bool:
         return True
     if row.kind == "attribute":
         if "transformers" in text:
-            return False  # it has another class Trainer
+            return False  # transformers has another class Trainer
         owned = re.search(rf"(?:type object )?'(\w+)'(?: object)? has no attribute '{member}'", text)
         if owned and owned[1] == "trainer" and row.owner != "Trainer":
             return False
@@ -276,7 +278,7 @@ def _has_owner(one: Known, error: Optional[Raised], text: str) -> bool:
 
 
 def _outside(log: Log, has_error: bool) -> list[Candidate]:
-    """Return the candidates for lines outside of errors, only distinct ones if an error ended the program."""
+    """Return the candidates for lines outside of errors. If an error ended the program, only for distinct lines."""
     inside = {index for error in log.raised for index in range(error.first, error.last + 1) if error.frames}
     starts, parts, position = [], [], 0
     for index, line in enumerate(log.lines):
@@ -320,7 +322,7 @@ def _by_description(log: Log) -> list[Candidate]:
             if not asks_how or record.group == "feature"
         ],
     )
-    if describe.is_of_a_hang(text):
+    if describe.is_about_hang(text):
         hangs = {name for name, one in records.items() if any(map(describe.names_hang, known.texts(one)))}
         names = [name for name in names if name in hangs or records[name].group == "hang"]
     return [Candidate(records[name], "", 1, _output.shown(text), "words", log) for name in names]

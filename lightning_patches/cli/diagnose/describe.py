@@ -1,6 +1,6 @@
-"""Find the records that a description in words may be about. Most silent bugs have no message to search for.
+"""Find the records that match a description. Silent bugs have no message to search for.
 
-Words are compared without endings and with synonyms. A record is named only if the description states the bug's
+Words are compared without endings and with synonyms. A record matches only if the description states the bug's
 condition (``conditions.txt``) and no other circumstance.
 """
 
@@ -15,28 +15,29 @@ from functools import lru_cache
 from typing import NamedTuple
 
 MIN_SCORE = 0.35
-"""Smallest share of a description's weight that a record must account for."""
+"""Smallest share of a description's weight that must be in a matching record."""
 UNKNOWN_WEIGHT = 3.5
 """Weight of a word that appears in no record. High, because the description is then about another problem."""
 ENOUGH = 3
-"""Weight of the words that a description must share with a text of a record: 1 for an everyday word, 2 for any other.
-One less is enough if that is half of the text, or the whole description and not only everyday words."""
+"""Smallest weight of the words that a description shares with a text of a record. An everyday word counts 1, and other
+words count 2. One less is enough if the shared words are half of the text, or the complete description and not only
+everyday words."""
 MAX_FOUND = 3
 SHORT = 5
-"""A description of as many words needs no condition if the record has all of them."""
+"""Most words of a description that needs no condition if the record has all of these words."""
 MIN_QUOTED = 2
-"""A description that does not say that anything fails must have this many words of the record's error."""
+"""Number of words of the record's error that a description must have, unless it states that something fails."""
 MAX_FOREIGN = 3
-"""A description may have this many words that other records have and this record does not."""
+"""Most words of a description that are in other records, but not in this record."""
 
 
 class Described(NamedTuple):
-    """A record, as descriptions are compared with it.
+    """The fields of a record with which descriptions are compared.
 
     Args:
-        name: of the record.
+        name: name of the record.
         texts: symptoms, title and summary.
-        error: first line of the error, "" for a silent bug.
+        error: first line of the error; "" for a silent bug.
     """
 
     name: str
@@ -62,7 +63,7 @@ _ENDINGS = re.compile(r"(?:izations?|ations?|ated|ates?|ating|ized?|izes|ing|ion
 
 
 def _stem(word: str) -> str:
-    """Remove the endings of a word. At least three letters are kept."""
+    """Remove the endings of a word, but keep at least three letters."""
     stem = ""
     while stem != word:
         stem = word
@@ -123,7 +124,7 @@ _SAME = {
     )
     for word in (first, *words)
 }  # fmt: skip
-"""Synonyms, without endings. Each is replaced by the first word of its line."""
+"""Synonyms without endings. Each word is replaced by the first word of its line."""
 _PHRASES = tuple(
     (re.compile(pattern), f" {replacement} ")
     for pattern, replacement in (
@@ -207,7 +208,7 @@ _PHRASES = tuple(
         ("命令行", "command line"),
     )
 )
-"""Phrases and Chinese words, and the words that the records have for them."""
+"""Phrases and Chinese words -> the words of the records."""
 _EVERYDAY = """
     train valid test predict run epoch step batch iteration loss metric result value output input number size half model
     network layer weight parameter gradient optimizer adam sgd rate schedule data dataset loader dataloader sample image
@@ -218,21 +219,21 @@ _EVERYDAY = """
     increase decrease drop grow improve converge overfit update upgrade install version lightning torch pytorch python
     problem issue create open read call set all own check sanity mode between callback mix precision custom state
 """
-"""Words that describe any training."""
+"""Words that can describe any training."""
 _CIRCUMSTANCES = """
     resum reload accumulation finder tuner finetuning fabric compile sampler pruning csv mlflow tensorboard hydra
     predict clip manual fold frequency interval
 """
-"""Words for a circumstance. A description that has one of them is not about a record that has none of its synonyms. The
-synonyms are too broad: not every run that "restarts" is resumed, and not all that is "found" is by a finder."""
+"""Words for a circumstance. If a description has one of these words, a record without it or a synonym does not match.
+Synonyms in the description do not count, since they are too broad: not every run that "restarts" is resumed."""
 ASKS_HOW = re.compile(r"(?:how(?! come)|which|is it possible|can (?:i|one|we))\b|如何|怎么", re.IGNORECASE)
-"""A question how something is done, which describes no bug."""
+"""Matches a question how to do something, which does not describe a bug."""
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _SUBJECTS = re.compile(
     r"\b(?:[A-Z]\w{0,40}(?:Logger|Monitor|Summary|Strategy|Profiler|Finder|Checkpoint|Stopping|Averaging|Finetuning|Pruning|"
     r"ProgressBar|CLI|Writer)|CombinedLoader|DeepSpeed\w{0,20}|FSDP2?|Timer)\b"
 )
-"""Classes of Lightning. A description of one is not about a record of another."""
+"""Classes of Lightning. If a description names one, a record that does not name it does not match."""
 
 
 @lru_cache(maxsize=None)
@@ -251,7 +252,7 @@ def _stems(text: str) -> tuple[str, ...]:
 
 
 def _is_ground(shared: set[str], query: set[str], text: set[str]) -> bool:
-    """True if a description and a text share more than words that describe any training."""
+    """True if a description and a text share enough words that do not describe any training."""
     is_most = (shared == query and not shared <= _everyday()) or 2 * _weight(shared) >= _weight(text)
     return _weight(shared) >= (ENOUGH - 1 if is_most else ENOUGH)
 
@@ -272,7 +273,7 @@ def _circumstances() -> frozenset[str]:
 
 @lru_cache(maxsize=None)
 def conditions() -> dict[str, tuple[tuple[frozenset[str], ...], ...]]:
-    """Map names of records to their groups of alternatives in ``conditions.txt``. One of each group must be stated."""
+    """Return the rows of ``conditions.txt``: name of a record -> groups of words. One word of each group must occur."""
     text = (pkgutil.get_data(__package__, "conditions.txt") or b"").decode("utf-8")
     found = {}
     for line in filter(None, (line.partition("#")[0].strip() for line in text.splitlines())):
@@ -286,14 +287,14 @@ def _states_condition(
 ) -> bool:
     """True if a description states when the bug of a record occurs, and no other circumstance.
 
-    A silent bug without a row in ``conditions.txt`` is named only if the description is one of its texts.
+    A silent bug without a row in ``conditions.txt`` matches only if one of its texts has all words of the description.
 
     Args:
         description: the description.
-        query: its words.
+        query: the words of the description.
         record: the record.
-        texts: words of each of its texts.
-        others: all words of all records.
+        texts: the words of each text of the record.
+        others: the words of all records.
     """
     foreign = query - set().union(*texts)
     circumstances = {_SAME.get(stem, stem) for stem in _circumstances().intersection(_stems(description))} & foreign
@@ -312,12 +313,12 @@ def _states_condition(
 
 
 def compare(description: str, known: Sequence[Described]) -> list[str]:
-    """Return the names of the records that a description may be about, the closest first.
+    """Return the names of the records that match a description, best first.
 
-    A word weighs more if fewer records have it. A record is close if it accounts for much of the description's weight.
+    A word has a higher weight if fewer records have it. The score of a record is its share of the description's weight.
 
     Args:
-        description: some words.
+        description: the description.
         known: the records.
     """
     texts = [[set(words(text)) for text in record.texts] for record in known]
@@ -339,7 +340,7 @@ def compare(description: str, known: Sequence[Described]) -> list[str]:
             continue
         if not any(_is_ground(query & one, query, one) for one in sets):
             continue
-        # Words that are together in one symptom count more than words from several texts of the record.
+        # Words in the same symptom count more than words in several texts of the record.
         closest = max(2 * sum(weight[word] for word in query & one) / (total + 2 * len(one)) for one in sets)
         share = (sum(weight[word] for word in every) / total + closest) / 2
         if share >= MIN_SCORE and _states_condition(description, query, record, sets, set(spread)):
@@ -354,15 +355,15 @@ _NO_PROGRAM = re.compile(
     r"\b(?:layers?|param\w*|weights?|(?:batch ?)?norms?|batchnorm\w*|backbone|encoder|loss|losses|learning rate|lr|"
     r"accuracy|metrics?|unfrozen|\w*finetuning|requires_grad)\b"
 )
-"""Other things that can be stuck or frozen."""
+"""Matches other subjects than programs that can be stuck or frozen."""
 
 
-def is_of_a_hang(description: str) -> bool:
-    """True if a description says that a program hangs."""
+def is_about_hang(description: str) -> bool:
+    """True if a description states that a program hangs."""
     text = description.lower()
     return names_hang(text) or bool(_MAY_HANG.search(text) and not _NO_PROGRAM.search(text))
 
 
 def names_hang(text: str) -> bool:
-    """True if a text has a word that only a hang is described with."""
+    """True if a text has a word that is used only for hangs."""
     return _HANGS.search(text.lower()) is not None

@@ -1,6 +1,6 @@
-"""Choose what to read of a large log: its first lines, the lines around errors and known output, and its end.
+"""Select parts of a large log: its first lines, the lines around errors and known output, and its end.
 
-Memory is bounded: a long line is split, and only so many lines are kept.
+Long lines are split, and the number of lines is limited, so that memory is bounded.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from functools import lru_cache
 from typing import NamedTuple, Optional
 
 MAX_BYTES = 8 << 20
-"""Bytes of a log that is read as a whole, and of an excerpt."""
+"""Largest log that is read completely, and largest excerpt, in bytes."""
 MAX_LINES = 200_000
-"""Lines of the same."""
+"""The same limit in lines."""
 BLOCK = 4 << 20
 """Bytes that are searched at once."""
 HEAD = 50
-"""Lines at the beginning that are kept: they show the format."""
+"""Number of lines at the beginning that are kept, since they show the format."""
 BEFORE, AFTER = 200, 60
-"""Lines that are kept around a place."""
+"""Number of lines that are kept before and after an error or known output."""
 END, MAX_END_LINES = 1 << 20, 20_000
-"""Bytes and lines at the end that are kept."""
+"""Bytes and lines that are kept at the end."""
 LONGEST = 1 << 18
-"""Bytes of a line. A longer one is split, where a progress bar begins anew if possible."""
+"""Longest line, in bytes. A longer line is split, if possible at a carriage return of a progress bar."""
 LONGEST_AROUND = 1 << 13
-"""Bytes that are kept of each line around a place."""
+"""Most bytes that are kept of each line around an error or known output."""
 MAX_SHAPES = 400_000
-"""Different lines that are remembered."""
+"""Most different lines that are remembered."""
 MAX_SEARCHED = 50_000_000
-"""Lines that are searched. Of those after them only the end is kept."""
+"""Most lines that are searched. Later lines are kept only if they are at the end."""
 
 _SHAPE = bytes.maketrans(b"123456789\r", b"000000000\n")
 _ERROR = re.compile(rb"Traceback \(most|[A-Za-z](?:Error|Exception)\b")
@@ -38,17 +38,17 @@ _COMPROMISED = re.compile(rb"(?i:lightning)[^\n]{0,80}2\.6\.[23]\b")
 
 
 def limits(share: int) -> tuple[int, int]:
-    """Bytes and lines of one of several logs that share :data:`MAX_BYTES` and :data:`MAX_LINES`."""
+    """Return the limits in bytes and lines for each of ``share`` logs."""
     return max(MAX_BYTES // share, min(MAX_BYTES, 1 << 16)), max(MAX_LINES // share, 500)
 
 
 class _Piece(NamedTuple):
-    """A line, or a part of a long one.
+    """A line, or a part of a long line.
 
     Args:
-        position: among all pieces, from 0.
-        number: of the line, from 1.
-        text: without its end.
+        position: index among all pieces, from 0.
+        number: number of the line, from 1.
+        text: the text without the line break.
     """
 
     position: int
@@ -57,12 +57,12 @@ class _Piece(NamedTuple):
 
 
 class Excerpt:
-    """The lines of a large log that are worth reading.
+    """The selected lines of a large log.
 
-    Feed it the log block by block, then call :meth:`finish`.
+    Call :meth:`feed` for each block of the log, and then :meth:`finish`.
 
     Args:
-        share: how many logs have to share the limits.
+        share: number of logs that share the limits.
     """
 
     def __init__(self, share: int = 1) -> None:
@@ -74,14 +74,14 @@ class Excerpt:
         self._before: list[_Piece] = []
         self._end: list[_Piece] = []
         self._rest = b""
-        self._index = 0  # of the next piece
-        self._number = 1  # of the next line
-        self._done = 0  # the pieces up to there are kept or left out for good
+        self._index = 0  # index of the next piece
+        self._number = 1  # number of the next line
+        self._done = 0  # pieces before this index were kept or left out
         self._until = HEAD
         self._shapes: set[int] = set()
 
     def feed(self, block: bytes) -> None:
-        """Take the next block of the log."""
+        """Process the next block of the log."""
         data = self._rest + block
         if self._index >= MAX_SEARCHED:
             self._rest = self._skipped(data)
@@ -102,7 +102,7 @@ class Excerpt:
         text = b"\n".join(piece.text.rstrip(b"\r") for piece in chosen)
         left_out = ["The log is large: its beginning, its end and the lines around errors were read."]
         if self._index > MAX_SEARCHED:
-            left_out.append(f"After {MAX_SEARCHED:,} lines only its end was read.")
+            left_out.append(f"After {MAX_SEARCHED:,} lines, only its end was read.")
         return text.decode("utf-8", "replace"), [piece.number for piece in chosen], left_out
 
     def _skipped(self, data: bytes) -> bytes:
@@ -141,7 +141,7 @@ class Excerpt:
         self._index = size
 
     def _keep(self, piece: _Piece, longest: Optional[int]) -> None:
-        """Keep a piece: the first ones use one half of the limit, the last ones the other half."""
+        """Keep a piece. The first pieces use one half of the limit, and the last pieces the other half."""
         self._done = piece.position + 1
         piece = piece._replace(text=piece.text[:longest])
         if self._first_size < self._max_bytes // 2 and len(self._first) < self._max_lines // 2:
@@ -154,7 +154,7 @@ class Excerpt:
             self._recent_size -= len(self._recent.popleft().text)
 
     def _places(self, found: list[bytes]) -> list[int]:
-        """Indices of lines with errors or known output. Of lines that differ only in numbers, the first one counts."""
+        """Return the indices of lines with errors or known output. Lines that differ only in numbers count once."""
         new: dict[bytes, bytes] = {}
         lines = dict.fromkeys(found)
         for line in lines:
@@ -204,7 +204,7 @@ def _last(pieces: list[_Piece], max_bytes: int, max_pieces: int) -> list[_Piece]
 
 @lru_cache(maxsize=None)
 def needles() -> tuple[bytes, ...]:
-    """Return texts of known bugs outside of errors, and of the hang watch and the checks."""
+    """Return the texts for which large logs are searched: output of known bugs, of the hang watch and of the checks."""
     return tuple(
         text.translate(_SHAPE)
         for text in (

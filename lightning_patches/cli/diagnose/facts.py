@@ -1,6 +1,6 @@
-"""Find which Lightning wrote a log, how the program was started, and which frames are the user's.
+"""Find the release of Lightning that wrote a log, how the program was started, and the frames of the user's code.
 
-The release is known from line numbers of frames, from output of pip or conda, from a bug report, or from a path.
+The release follows from the line numbers of frames, or from output of pip or conda, a bug report or a path.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lightning_patches.cli.diagnose.tracebacks import CELL, Raised
 from lightning_patches.engine import distributions, fingerprints
 
 MOST_RELEASES = 6
-"""Releases that are listed. More are shown as a range."""
+"""Most releases that are listed. More releases are shown as a range."""
 
 _NAME = r"(?<![\w./-])(?P<name>(?i:pytorch[-_ ])?(?i:lightning)|PL|pl)"
 _VERSION = r"v?(?P<version>\d\.\d{1,3}(?:\.\d{1,3})?(?:\.?post\d)?)"
@@ -28,7 +28,7 @@ _END = r"(?![\w.]*\*)(?!\.?\w)"
 _BETWEEN = (
     r"""(?:\[[\w,-]{1,40}\])?(?:\.__version__)?(?:[\s:=(@,|"'`]|(?i:version|release|from)\b|(?:is|was)\b){1,60}"""
 )
-_SAID = (
+_VERSION_TEXTS = (
     re.compile(rf"{_NAME}{_BETWEEN}{_VERSION}(?: (?:to|->|and|or) v?(?P<other>\d\.\d{{1,3}}\.\d{{1,3}}))?{_END}"),
     re.compile(
         rf"(?<![\w.-])(?P<name>pytorch[-_]lightning|lightning)-{_VERSION}(?=-py|\.dist-info|-pyh|\s|$|-\w{{5,20}}/|\.tar)"
@@ -37,8 +37,8 @@ _SAID = (
     re.compile(rf"PyTorch Lightning Version(?: \(e\.g\.,? [\w.]{{1,12}}\))?\s?:\s{{0,20}}{_VERSION}{_END}"),
     re.compile(rf"upgraded your loaded checkpoint from v[\w.]{{1,20}} to {_VERSION}{_END}"),
 )
-_MAY_SAY = re.compile(r"ightning|LIGHTNING|\b(?:PL|pl)\b")
-_OURS = re.compile(r"lightning_patches: .{0,200}\d fix(?:es)? \('lightning-patches status'")
+_MAY_NAME = re.compile(r"ightning|LIGHTNING|\b(?:PL|pl)\b")
+_START_LINE = re.compile(r"lightning_patches: .{0,200}\d fix(?:es)? \('lightning-patches status'")
 _INSTALLED = re.compile(
     r"[/\\](?:(?:site|dist)-packages|lib[/\\]python[\d.]*|python\d\.\d+[/\\]lib)[/\\]|^<|^[A-Za-z]:\\.*\\[Ll]ib\\"
 )
@@ -46,11 +46,11 @@ _ROOT = re.compile(
     r"(.*?[/\\]|)(?:lightning[/\\](?:pytorch|fabric)|pytorch_lightning|lightning_fabric|torch[/\\](?:nn|utils|distributed|optim))"
     r"[/\\]"
 )
-"""A directory of packages, found by the path of one of them. `pip install --target` can put them anywhere."""
+"""Matches a directory of packages, which `pip install --target` can put anywhere, by the path of a known package."""
 _DEPENDENCIES = re.compile(
     r"(?:lightning|torch|pytorch_lightning|jsonargparse|fsspec|numpy|tqdm|rich|yaml)\w{0,30}[/\\]"
 )
-"""Packages that come with Lightning, below such a directory."""
+"""Matches packages that are installed with Lightning, below such a directory."""
 _NOTEBOOK = re.compile(r"IPython|ipython-input|ipykernel|<command-")
 _LAUNCHERS = re.compile(r"torch/distributed/(?:run|elastic|launch)|torchrun|ChildFailedError")
 
@@ -63,8 +63,8 @@ class Start:
 
     Args:
         how: kind of the launcher.
-        program: arguments for `lightning-patches run`, "" if unknown.
-        file: name of the script, "" if unknown.
+        program: arguments for `lightning-patches run`; "" if unknown.
+        file: name of the script; "" if unknown.
     """
 
     how: How = "unknown"
@@ -74,15 +74,15 @@ class Start:
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about a log apart from its errors.
+    """Facts about a log other than its errors.
 
     Args:
-        distribution: ``"lightning"`` or ``"pytorch-lightning"``, "" if unknown.
-        releases: releases that may have written it, oldest first; empty if unknown.
-        by: source of the releases, ``"frames"`` or ``"text"``, "" for none.
+        distribution: ``"lightning"`` or ``"pytorch-lightning"``; "" if unknown.
+        releases: releases that may have written the log, oldest first; empty if unknown.
+        by: source of the releases, ``"frames"``, ``"text"`` or "".
         compromised: the first line that names 2.6.2 or 2.6.3, or ``None``.
         start: how the program was started.
-        is_patched: the program ran with patches.
+        is_patched: True if the program ran with patches.
     """
 
     distribution: str = ""
@@ -98,14 +98,14 @@ def find(lines: Sequence[Line], raised: Sequence[Raised]) -> Facts:
     compromised: Optional[Line] = None
     is_patched = False
     for line in lines:
-        if not _MAY_SAY.search(line.text):
+        if not _MAY_NAME.search(line.text):
             continue
         for name, version in named_in(line.text):
             if version not in distributions.FORBIDDEN:
                 named.setdefault(name, []).append(version)
             elif compromised is None:
                 compromised = line
-        is_patched = is_patched or ("lightning_patches: " in line.raw and _OURS.search(line.raw) is not None)
+        is_patched = is_patched or ("lightning_patches: " in line.raw and _START_LINE.search(line.raw) is not None)
     own_frames = [frame for error in raised for frame in error.frames if frames.upstream_path(frame.path)]
     distribution = _distribution(own_frames, named)
     fitting = _of_frames([error.frames for error in raised])
@@ -121,8 +121,8 @@ def find(lines: Sequence[Line], raised: Sequence[Raised]) -> Facts:
 
 
 def named_in(text: str) -> Iterable[tuple[str, str]]:
-    """Yield the releases that a line names, each with its distribution, "" if that is not named."""
-    for pattern in _SAID:
+    """Yield the releases that a line names, each with its distribution; "" if the line does not name that."""
+    for pattern in _VERSION_TEXTS:
         for match in pattern.finditer(text):
             groups = match.groupdict()
             name = (groups.get("name") or "").replace("_", "-")
@@ -152,7 +152,8 @@ def _distribution(own: Sequence[Frame], named: dict[str, list[str]]) -> str:
 
 
 def _of_frames(tracebacks: Iterable[tuple[Frame, ...]]) -> frozenset[str]:
-    """Return the releases that all tracebacks fit, or else those of the traceback that fits the fewest."""
+    """Return the releases that fit all tracebacks. If there are none, use the traceback that fits the fewest
+    releases."""
     found = [frames.releases(one) for one in tracebacks]
     fitting = [one for one in found if one]
     common = frozenset.intersection(*fitting) if fitting else frozenset()
@@ -172,7 +173,10 @@ def in_words(releases: Sequence[str]) -> str:
 
 
 def own(frames_: Sequence[Frame]) -> list[Frame]:
-    """The frames in the user's files. Of a directory that holds packages and the program, known packages are not."""
+    """Return the frames in the user's files.
+
+    If a directory has both packages and the program, the known packages in it are left out.
+    """
     roots = {root[1] for root in (_ROOT.match(one.path) for one in frames_) if root is not None}
     inside = [(one, [one.path[len(root) :] for root in roots if one.path.startswith(root)]) for one in frames_]
     inside = [(one, rest) for one, rest in inside if one.path == CELL or not _INSTALLED.search(one.path)]

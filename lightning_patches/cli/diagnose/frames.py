@@ -1,7 +1,7 @@
-"""Find the releases of Lightning that have the frames of a traceback.
+"""Find the releases of Lightning that fit the frames of a traceback.
 
-``frames.json`` lists the functions that tracebacks pass through: the line at which each begins in each release, and the
-lines that a frame can name. ``scripts/_frames.py`` writes it.
+``frames.json`` lists the functions that occur in tracebacks: the first line of each in each release, and the lines that
+a frame can name. ``scripts/_frames.py`` writes the file.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Frame(NamedTuple):
 
     Args:
         path: path of the file, as in the log.
-        function: name of the function, "" if the log has none.
-        number: number of the line, 0 if the log has none.
-        source: the line, "" if the log doesn't show it.
+        function: name of the function; "" if the log does not show it.
+        number: number of the line; 0 if the log does not show it.
+        source: the source line; "" if the log does not show it.
     """
 
     path: str
@@ -42,7 +42,8 @@ def mark(line: str) -> str:
 
 
 def upstream_path(path: str) -> str:
-    """Return a path below either namespace, such as ``"pytorch/trainer/trainer.py"``; "" for files of others."""
+    """Return a path of Lightning without the namespace, such as ``"pytorch/trainer/trainer.py"``; "" for other
+    files."""
     path = path.replace("\\", "/")
     found = re.search(
         r"(?:^|/)(?:lightning/(pytorch|fabric)|(pytorch)_lightning|lightning_(fabric))/(?!.*site-packages)", path
@@ -62,12 +63,12 @@ def is_patched(frame: Frame) -> bool:
 
 
 def is_lightning(frame: Frame) -> bool:
-    """True if a frame is in Lightning's code or in its replacement by a patch."""
+    """True if a frame is in Lightning's code or in a patch."""
     return bool(upstream_path(frame.path)) or is_patched(frame) or _APP.search(frame.path) is not None
 
 
 def passing(places: Iterable[str], frames: Iterable[Frame]) -> list[int]:
-    """Return the indices of the frames in one of these places, which are parts of ``PATH in FUNCTION``."""
+    """Return the indices of the frames whose ``PATH in FUNCTION`` contains one of the places."""
     found = []
     for index, frame in enumerate(frames):
         inside = upstream_path(frame.path)
@@ -102,7 +103,7 @@ def _fitting(frame: Frame) -> frozenset[str]:
 
 @lru_cache(maxsize=None)
 def _lines(body: str) -> dict[int, str]:
-    """Return the lines that a frame can name, counted from the function's first line, each with its :func:`mark`."""
+    """Return the lines that a frame can name, as offsets from the function's first line, each with its :func:`mark`."""
     found, offset, at = {}, 0, 0
     while at < len(body):
         distance = ALPHABET.index(body[at])

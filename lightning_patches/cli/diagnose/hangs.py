@@ -1,7 +1,7 @@
-"""Read the reports of the hang watch, and find what to do about them.
+"""Read the reports of the hang watch, and give advice on them.
 
-The watch's JSON files have a kind for each rank. Of a printed report only the first line is read, which names the ranks
-that block the others.
+The watch's JSON files have a kind for each rank. In a printed report, only the first line is read, which names the
+ranks that block others.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _DO = {
 }
 """Advice for each kind, the most serious kind first."""
 _PLACE_AT_END = "the program's end"
-"""Beginning of the place of a rank that does not leave its program."""
+"""Beginning of the position of a rank whose program has ended, but whose process has not."""
 _KINDS = (
     (_report.OUT_OF_MEMORY, r"died \([^)]*OOM killer"),
     (_report.DIED, r"died \("),
@@ -59,10 +59,10 @@ _KINDS = (
 _PATTERNS = "|".join(f"(?P<kind{number}>{pattern})" for number, (_, pattern) in enumerate(_KINDS))
 _REPORT = re.compile(rf"lightning_patches: (?P<verdict>ranks? \d[\d, to]*(?:and (?:\d+|others) )?(?:{_PATTERNS}).*)")
 _OVER = re.compile(r"lightning_patches: no rank waits any more\b")
-_MARK, _MARK_OF_JSON = b"lightning_patches: ", b'{"time": '
+_TEXT_START, _JSON_START = b"lightning_patches: ", b'{"time": '
 _LONGEST_LINE, _LONGEST_REPORT = 4096, 8 << 20
 _MOST_DAMAGED = 64
-"""Last lines of JSON in a file among which the last report is searched."""
+"""Number of lines at the end of a JSON file in which the last valid report is searched."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,12 @@ class Hang:
     """A report of the hang watch.
 
     Args:
-        file: the file that has it.
-        verdict: its first line.
+        file: the file with the report.
+        verdict: the first line of the report.
         kind: the most serious kind of its ranks, a key of ``_DO``.
-        count: number of reports in the file. This one is the last.
-        ranks: the ranks as the watch wrote them; none in a printed report.
-        time: when it was written, 0 if unknown.
+        count: number of reports in the file. This report is the last one.
+        ranks: the ranks in the JSON report; empty for a printed report.
+        time: time of the report; 0 if unknown.
     """
 
     file: str
@@ -107,28 +107,28 @@ class Reports:
     def feed(self, block: bytes) -> None:
         data = self._rest + block
         done = 0
-        for at in sorted([*_places(data, _MARK), *_places(data, _MARK_OF_JSON)]):
+        for at in sorted([*_places(data, _TEXT_START), *_places(data, _JSON_START)]):
             if at < done:
                 continue
-            is_json = data.startswith(_MARK_OF_JSON, at)
+            is_json = data.startswith(_JSON_START, at)
             most = _LONGEST_REPORT if is_json else _LONGEST_LINE
             end = data.find(b"\n", at, at + most)
             if end < 0 and len(data) - at < most:
                 self._rest = data[at:]
                 return
             done = end if end >= 0 else at + most
-            self._take(data[at:done], is_json)
-        self._rest = data[done:][-len(_MARK) :]
+            self._read_report(data[at:done], is_json)
+        self._rest = data[done:][-len(_TEXT_START) :]
 
     def finish(self) -> Optional[Hang]:
-        """Return the last report, in JSON if possible. ``None`` if the file has none or the hang ended."""
-        if self._rest.startswith((_MARK, _MARK_OF_JSON)):
-            self._take(self._rest, self._rest.startswith(_MARK_OF_JSON))
+        """Return the last report, in JSON if possible; ``None`` if the file has none or the hang has ended."""
+        if self._rest.startswith((_TEXT_START, _JSON_START)):
+            self._read_report(self._rest, self._rest.startswith(_JSON_START))
         self._rest = b""
         in_json = filter(None, (self._parsed(line) for line in reversed(self._in_json)))
         return next(in_json, self._printed)
 
-    def _take(self, line: bytes, is_json: bool) -> None:
+    def _read_report(self, line: bytes, is_json: bool) -> None:
         if is_json:
             self._count += 1
             self._in_json.append(line)
@@ -162,7 +162,7 @@ class Reports:
 def _places(data: bytes, mark: bytes) -> Iterator[int]:
     at = data.find(mark)
     while at >= 0:
-        if mark is _MARK or at == 0 or data[at - 1 : at] == b"\n":
+        if mark is _TEXT_START or at == 0 or data[at - 1 : at] == b"\n":
             yield at
         at = data.find(mark, at + len(mark))
 
@@ -183,7 +183,7 @@ def _kind(rank: dict[str, Any]) -> str:
 
 
 def in_directory(path: str) -> list[Hang]:
-    """Return the last report of each file of the watch in a directory, the oldest first.
+    """Return the last report of each file of the hang watch in a directory, oldest first.
 
     Raises:
         OSError: the directory can't be read.

@@ -1,7 +1,6 @@
-"""Everything that `diagnose` can recognize, as one kind of record, with the texts and frames that show each.
+"""The records that `diagnose` can recognize, with the texts and frames that show each of them.
 
-The records are patches, bugs without a patch, features that no release has, frequent errors, and removed names. They
-differ in the advice, and not in how they are found.
+The records are patches, bugs without a patch, features that no release has, frequent errors, and removed names.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from lightning_patches.patch import Consequence, Patch
 Record = Union[Patch, Unpatched, Removed]
 
 MAX_GAP = 300
-"""Characters that ``...`` in a symptom matches."""
+"""Most characters that ``...`` in a symptom matches."""
 NAMESPACES = ("pytorch_lightning", "lightning.pytorch", "lightning")
 
 _QUOTES = str.maketrans('‘’´`"“”', "'" * 7)
@@ -50,10 +49,10 @@ ORDINARY = (
     "operation not supported", "function not implemented", "permission denied", "maximum recursion depth",
     "takes 2 positional arguments",
 )  # fmt: skip
-"""Texts that other programs and mistakes print as well. They count only with a frame of the code that has the bug."""
+"""Texts that other programs and mistakes also print. They count only with a frame of the code that has the bug."""
 UNLIKE = ("bad_bachtes", "_fabricmodule", "spikedetection", "mark_forward_method", "pytorch-lightning_version",
           "argparse_utils", "cve-")  # fmt: skip
-"""Words that make an ordinary error unique to its record."""
+"""Words that make an ordinary error distinct."""
 WEAK = (
     "another profiling tool",
     "no backend type associated", "no module named 'pkg_resources'", "weights only load failed", "unsupported global",
@@ -61,21 +60,21 @@ WEAK = (
     "'srun' command is available", "killed by signal", "ambiguous collection", "parameters that were not used",
     "markuperror",
 )  # fmt: skip
-"""Texts that make a bug possible, and never certain, if no frame shows it."""
+"""Texts that make a bug possible, but not certain, without a frame of the code that has the bug."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """A text in a log that points to a record.
+    """A text in a log that is a sign of a record.
 
     Args:
         record: the record.
-        symptom: the text as the record has it.
+        symptom: the text in the record.
         pieces: the normalised text, split at its gaps.
         places: parts of frames (path and function). A traceback of the bug has one of them.
-        is_distinct: only this record has the text.
+        is_distinct: True if only this record has the text.
         owner: class or function of a removed name. If the text names an owner, it must be this one.
-        is_shared: the bug of another patch has the text, too.
+        is_shared: True if the bug of another patch also has the text.
     """
 
     record: Record
@@ -88,7 +87,7 @@ class Known:
 
 
 def normalised(text: str) -> str:
-    """Remove boxes and extra white space, and make case, quotes, and numbers of devices and lines the same."""
+    """Remove boxes, extra white space, and differences in case, quotes, device numbers and line numbers."""
     text = _BOX.sub(" ", text).translate(_QUOTES).lower()
     for pattern, replacement in _VARYING:
         text = pattern.sub(replacement, text)
@@ -102,7 +101,8 @@ def pieces(symptom: str) -> tuple[str, ...]:
 
 
 def place(wanted: tuple[str, ...], text: str) -> int:
-    """Return the index in normalised text at which the pieces of a symptom follow each other, -1 if they don't."""
+    """Return the index in a normalised text at which the pieces of a symptom begin; -1 if they do not occur in
+    order."""
     begin = text.find(wanted[0]) if wanted else -1
     for _ in range(50):
         if begin < 0:
@@ -141,7 +141,7 @@ def consequences() -> tuple[tuple[Patch, Consequence], ...]:
 
 @lru_cache(maxsize=None)
 def all_known() -> tuple[Known, ...]:
-    """Return all texts that point to a record."""
+    """Return all texts that are a sign of a record."""
     found = []
     for record in records():
         found += [Known(record, symptom, pieces(symptom), places(record), True) for symptom in symptoms(record)]
@@ -158,7 +158,7 @@ def all_known() -> tuple[Known, ...]:
 
 
 def is_no_bug(record: Record) -> bool:
-    """True for a removed name, a feature that no release has, and an error from outside of Lightning."""
+    """True for a removed name, a feature that no release has, and an error with a cause outside of Lightning."""
     return isinstance(record, Removed) or (isinstance(record, Unpatched) and not record.is_bug)
 
 
@@ -170,7 +170,7 @@ def _is_distinct(record: Record, text: str, is_of_others: bool) -> bool:
 
 
 def is_ordinary(text: str) -> bool:
-    """True if other programs print this normalised text as well."""
+    """True if other programs also print this normalised text."""
     common = len(text) < 14 or any(words in text or text in words for words in ORDINARY)
     return common and not any(word in text for word in UNLIKE)
 
@@ -193,14 +193,15 @@ def places(record: Record) -> tuple[str, ...]:
     return tuple(f"{module}{end}" for module in sorted(modules) for end in (".py", "/__init__.py"))
 
 
-_ONE_FURTHER = {"optimizer_step": "optimizer_closure", "lr_scheduler_step": "metric"}
-"""Argument that Python reports as missing for a hook with ``optimizer_idx``, which gets the next argument instead."""
+_NEXT_ARGUMENT = {"optimizer_step": "optimizer_closure", "lr_scheduler_step": "metric"}
+"""Argument that Python reports as missing if a hook still has ``optimizer_idx``, which receives the next argument."""
 _OWNERS = {"LightningModule": "", "LightningDataModule": ""}
 """Classes that programs subclass. Errors name the subclass."""
 
 
 def _errors_of(row: Removed) -> Iterator[tuple[str, str]]:
-    """Yield the errors of Python and Lightning for a removed name, each with the owner that it must name, or ""."""
+    """Yield the errors of Python and Lightning for a removed name, each with the owner that the error must name, or
+    ""."""
     owner, name = row.owner, row.member
     if row.kind == "module":
         parent, _, last = name.rpartition(".")
@@ -222,7 +223,7 @@ def _errors_of(row: Removed) -> Iterator[tuple[str, str]]:
         yield f"{name}' has been removed", ""
         yield f"{name} has been removed", ""
     elif row.kind == "hook argument":
-        for missing in dict.fromkeys((name, _ONE_FURTHER.get(owner, name) if name == "optimizer_idx" else name)):
+        for missing in dict.fromkeys((name, _NEXT_ARGUMENT.get(owner, name) if name == "optimizer_idx" else name)):
             yield f"{owner}() missing ... required positional argument... '{missing}'", ""
         if (owner, name) == ("training_step", "optimizer_idx"):
             yield "Training with multiple optimizers is only supported with manual optimization", ""
@@ -243,7 +244,7 @@ def _errors_of(row: Removed) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=None)
 def by_word() -> dict[str, list[Known]]:
-    """Map the rarest word of each text to the texts, so that a log is compared only with texts that share this word."""
+    """Map the rarest word of each text to the texts. A log is compared only with texts whose rarest word it has."""
     known = all_known()
     spread = Counter(word for one in known for word in set(_words(one)))
     found: dict[str, list[Known]] = {}
@@ -259,7 +260,7 @@ def _words(one: Known) -> list[str]:
 
 
 def contained_in(text: str) -> Iterator[tuple[Known, int]]:
-    """Yield the texts that a normalised text contains, each with its index."""
+    """Yield the known texts that a normalised text contains, each with its index."""
     index = by_word()
     for word in sorted(set(re.findall(r"\w+", text)) & index.keys()):
         for one in index[word]:

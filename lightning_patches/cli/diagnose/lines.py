@@ -1,7 +1,7 @@
 """Split the text of a log into the lines that the program wrote, each with its number and the prefix of its rank.
 
-Escape sequences, the formats that :mod:`unwrap` knows, and the prefixes of launchers and schedulers are removed. No
-line is longer than 4 KB or has a control character, so that later steps need not check for either.
+Removes escape sequences, the formats that :mod:`unwrap` knows, and the prefixes of launchers and schedulers. The
+returned lines are at most 4 KB long and have no control characters, so that later steps need not check this.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import NamedTuple, Optional
 from lightning_patches.cli.diagnose import unwrap
 
 LONGEST = 4096
-"""Characters of a line. A longer one is split."""
+"""Longest line, in characters. A longer line is split."""
 MOST_PIECES = 64
-"""Parts of a split line that are read."""
+"""Most parts of a split line that are read."""
 BEGIN = unwrap.BEGIN
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;:?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)|[@-Z\\-_])")
@@ -52,11 +52,11 @@ class Line(NamedTuple):
     """One line of a log.
 
     Args:
-        number: of the line in the file, from 1.
+        number: number of the line in the file, from 1.
         text: the line without prefixes.
         rank: the prefix that names the rank, or "".
         raw: the line with prefixes.
-        group: number of the exception group that the line is a part of, 0 for none.
+        group: number of the exception group that contains the line; 0 for none.
     """
 
     number: int
@@ -67,7 +67,7 @@ class Line(NamedTuple):
 
 
 def from_text(text: str, numbers: Optional[Sequence[int]] = None) -> list[Line]:
-    """Return the lines of a text; ``numbers`` are those of its lines, if it is an excerpt."""
+    """Return the lines of a text. For an excerpt, ``numbers`` are the numbers of its lines in the file."""
     found: deque[Line] = deque(maxlen=unwrap.MAX_LINES)
     for number, whole in unwrap.unwrapped(text, numbers):
         for part in _shown(whole):
@@ -79,12 +79,12 @@ def from_text(text: str, numbers: Optional[Sequence[int]] = None) -> list[Line]:
 
 
 def clean(text: str) -> str:
-    """Remove escape sequences, then all other control characters, including those that the sequences hid."""
+    """Remove escape sequences, and then all other control characters, including those inside of sequences."""
     return _CONTROL.sub("", _ANSI.sub("", text)) if not text.isprintable() else text
 
 
 def _shown(line: str) -> Iterator[str]:
-    """Return the parts of a line that a terminal shows one after the other in the same place, as of progress bars."""
+    """Yield the parts of a line that a terminal shows one after the other in the same place, such as progress bars."""
     if "<" in line and ">" in line:
         line = _BREAK.sub("\r", line)
     for part in line.rstrip("\r").split("\r"):
@@ -107,7 +107,7 @@ _BEGINS = re.compile(rf"{re.escape(BEGIN)}|={{5,}} (?:FAILURES|ERRORS) =")
 
 
 def _without_own_prefix(found: list[Line]) -> list[Line]:
-    """Remove the prefix of a traceback's first line from all lines that begin with it. Its digits may differ."""
+    """Remove the prefix of a traceback's first line from all lines that begin with it, or with other digits in it."""
     begun = next((match for match in (_BEGINS.search(one.text) for one in found) if match is not None), None)
     prefix = begun.string[: begun.start()] if begun is not None else ""
     if re.fullmatch(r"\s+[\w.]{1,200}\s{2,}", prefix):  # IPython writes the error's name first
@@ -136,7 +136,7 @@ _PATH_ALONE = re.compile(r"[~/\w.-][^\s:\"',()]{30,}$")
 
 
 def _unwrapped(found: list[Line]) -> list[Line]:
-    """Join lines that a terminal of fixed width has broken."""
+    """Join lines that a terminal of fixed width has wrapped."""
     plain = [one for one in found if not re.search("[─-╿]", one.text)]
     width = max((len(one.raw) for one in plain), default=0)
     broken = [

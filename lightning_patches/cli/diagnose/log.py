@@ -1,4 +1,4 @@
-"""The contents of a log, a script or a description, as later steps read them."""
+"""The contents of a log, a script or a description, for later steps."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Log:
         lines: the lines that were read.
         raised: errors in the lines.
         facts: other facts in the lines.
-        is_script: it is a Python script.
-        is_words: it is a user's description.
-        hangs: the last report of the hang watch in the file, or in each file of the directory.
+        is_script: True for a Python script.
+        is_words: True for a user's description.
+        hangs: the last report of the hang watch in the file, or in each file of a directory.
         left_out: a sentence about each part that was not read.
     """
 

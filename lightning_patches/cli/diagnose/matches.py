@@ -1,4 +1,4 @@
-"""Check candidates against the releases in question, and put the likeliest cause first."""
+"""Check candidates against the relevant releases, and sort them by likelihood."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _GROUNDS = ("consequence", "script", "number", "frame", "line", "weak line", "wo
 
 @dataclass(frozen=True, eq=False)
 class Match(Candidate):
-    """A candidate with the verdicts of the releases in question.
+    """A candidate with the verdicts on the relevant releases.
 
     Args:
         verdicts: one verdict for each release.
-        source: where the releases are from.
-        cause: this record is the cause to begin with.
+        source: source of the releases: the command line, the log or the environment.
+        cause: True for the main cause.
     """
 
     verdicts: Sequence[OnRelease] = ()
@@ -38,13 +38,16 @@ class Match(Candidate):
 
     @property
     def ruled_out(self) -> bool:
-        """True if no release in question has the bug. The installed releases don't rule out what the log shows."""
+        """True if no relevant release has the bug. Installed releases can't rule out a bug that the log proves."""
         lacking = bool(self.verdicts) and all(one.verdict in verdicts.WITHOUT for one in self.verdicts)
         return lacking and not (self.source == "installed" and self.certain_ground)
 
     @property
     def kind(self) -> str:
-        """``"found"`` needs a ground with no other explanation, and that every release in question has the bug."""
+        """``"found"``, ``"possible"``, ``"follows"`` or ``"ruled out"``.
+
+        A bug is found if its ground has no other explanation, and every relevant release has the bug.
+        """
         if self.ruled_out:
             return "ruled out"
         if self.follows:
@@ -56,13 +59,13 @@ class Match(Candidate):
         return "found" if self.certain_ground and is_there else "possible"
 
 
-def judged(one: Candidate, setting: _toggle.Toggle, required: Optional[Sequence[tuple[str, str]]]) -> Match:
-    """Check a candidate against the releases that the command line names, or else the log, or else those installed.
+def with_verdicts(one: Candidate, setting: _toggle.Toggle, required: Optional[Sequence[tuple[str, str]]]) -> Match:
+    """Check a candidate against the releases on the command line, or else in the log, or else in the environment.
 
     Args:
         one: the candidate.
         setting: the toggle.
-        required: the releases that the command line names, ``None`` if it names none.
+        required: the releases that the command line names; ``None`` if it names none.
     """
     assert setting.selection is not None
     facts = one.log.facts
@@ -96,7 +99,8 @@ def ordered(found: Iterable[Match], logs: Sequence[Log]) -> list[Match]:
 
 
 def _rank(match: Match, chains: list[list[Raised]]) -> tuple[object, ...]:
-    """Return the sort key of a match: matches of the error that ended the program, with the best ground, come first."""
+    """Return the sort key of a match. Matches of the error that ended the program are first, those with the best ground
+    before others."""
     chain = next((chain for chain in chains if match.error in chain), [])
     at = chain.index(match.error) if match.error is not None and match.error in chain else None
     is_ending = at is not None or not chains
@@ -125,7 +129,8 @@ def _rank(match: Match, chains: list[list[Raised]]) -> tuple[object, ...]:
 
 
 def unknown(found: Sequence[Match]) -> Optional[Raised]:
-    """Return the first error of the chain that ended the program if it is no known bug and all matches only hide it."""
+    """Return the first error of the chain that ended the program, if all matches are bugs that hide an earlier
+    error."""
     follows = [match.error for match in found if match.kind == "follows" and match.error is not None]
     if any(match.kind in ("found", "possible") and match.error is not None for match in found) or not follows:
         return None

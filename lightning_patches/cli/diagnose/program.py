@@ -1,4 +1,4 @@
-"""Run a program, show what it writes to standard error, and read that as a log."""
+"""Run a program, show its standard error, and read it as a log."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ from lightning_patches.cli.diagnose import facts, read, streams
 from lightning_patches.cli.diagnose.log import Log
 
 QUIET, MOST = 0.3, 2.0
-"""Seconds to wait for more output after the program's end: since the last output, and altogether. Processes that it
-leaves behind may keep its standard error open."""
+"""Seconds to wait for more output after the program's end: since the last output, and in total. Its child processes may
+keep its standard error open."""
 
 
 def run(command: list[str], as_json: bool) -> tuple[int, list[Log]]:
-    """Run a command and read its standard error.
+    """Run a command and read its standard error. The command handles Ctrl-C.
 
-    Its standard output is unchanged, or goes to our standard error if ``as_json``. Ctrl-C is left to the command.
+    Args:
+        command: the command.
+        as_json: redirect the command's standard output to our standard error.
 
     Returns:
-        Its exit status, 128 + N after signal N, and the log.
+        The exit status (128 + N after signal N), and the log.
 
     Raises:
-        UsageError: it can't be started.
+        UsageError: the command can't be started.
     """
     with _interrupts_ignored():
         try:
@@ -70,7 +72,7 @@ def _stderr() -> int:
 
 
 def _shown(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """Show what a program writes to standard error and return it, until it has ended."""
+    """Write a program's standard error to ours and yield it, until the program has ended."""
     assert process.stderr is not None
     blocks: queue.Queue[bytes] = queue.Queue(maxsize=16)
     threading.Thread(target=_copy, args=(process.stderr, blocks), daemon=True).start()
@@ -106,7 +108,7 @@ def _copy(source: IO[bytes], blocks: queue.Queue[bytes]) -> None:
 
 
 def as_typed(command: list[str]) -> str:
-    """Return a command as `lightning-patches run` takes it, which runs a script or a module with its own Python."""
+    """Return the arguments with which `lightning-patches run` runs a command. A script or module needs no `python`."""
     by_python = re.fullmatch(r"python[\d.]*", os.path.basename(command[0])) and len(command) > 1
     if by_python and (command[1] == "-m" or not command[1].startswith("-")):
         return shlex.join(command[1:])

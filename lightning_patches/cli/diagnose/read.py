@@ -1,6 +1,6 @@
-"""Read what the command line names, a log, a script or words, and find errors and facts in it.
+"""Read a log, a script or a description, and find errors and facts in it.
 
-Of a log of more than 8 MB an excerpt is read.
+If a log has more than 8 MB, only an excerpt is read.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from lightning_patches.cli.diagnose import describe, excerpt, facts, hangs, know
 from lightning_patches.cli.diagnose.log import Log
 
 FULL = 8
-"""Logs that are each read up to the limits. A larger number of logs shares the limits of that many."""
+"""Most logs that are each read up to the full limits. More logs share the limits of this number of logs."""
 MAX_PROSE = 600
-"""Characters of a text that may be a user's description. A longer text is a log."""
+"""Longest text that may be a user's description, in characters. A longer text is a log."""
 
 _FILE = re.compile(r"\S+\.(?:log|txt|out|err|gz|bz2|xz|zst|py|ipynb|ya?ml|json|xml|html|md|rst|cast|csv|tsv)")
 _LOGGED = re.compile(r"\w(?:error|exception):|\w: \d|^\w+: (?:error|fatal|warning):")
-"""Matches logs, and no description in words."""
+"""Matches logs, but not descriptions."""
 
 
 def logs(names: list[str]) -> list[Log]:
-    """Read the files with these names, or take the names as words or as a traceback if there are no such files.
+    """Read the files with these names. If none exists, the names are a description or a traceback.
 
     Raises:
         UsageError: a file can't be read.
@@ -44,7 +44,7 @@ def logs(names: list[str]) -> list[Log]:
 
 
 def _is_description(words: str) -> bool:
-    """True if the arguments are a description, and no names of files."""
+    """True if the arguments are a description, and not names of files."""
     if describe.CHINESE.search(words):
         return True
     if " " in words.strip():
@@ -53,7 +53,7 @@ def _is_description(words: str) -> bool:
 
 
 def known_word(word: str) -> bool:
-    """True if a single word occurs in records, and is no name of a file."""
+    """True if a single word occurs in records, and is not the name of a file."""
     word = word.strip("#`'\"().,:").lower()
     if not re.fullmatch(r"[\w.=-]{3,60}", word) or _FILE.fullmatch(word):
         return False
@@ -75,10 +75,10 @@ def from_text(name: str, text: str, numbers: Optional[list[int]] = None, is_word
     """Find the errors and facts in a text.
 
     Args:
-        name: of the log, "" for an argument of the command line.
+        name: name of the log; "" for an argument of the command line.
         text: a log, or an excerpt of it.
-        numbers: of its lines in the file, if it is an excerpt.
-        is_words: it is a user's description.
+        numbers: for an excerpt, the numbers of its lines in the file.
+        is_words: True for a user's description.
     """
     read = lines.from_text(text, numbers)
     raised = tracebacks.find(read)
@@ -87,7 +87,7 @@ def from_text(name: str, text: str, numbers: Optional[list[int]] = None, is_word
 
 
 def is_prose(text: str) -> bool:
-    """True if a text may be a user's description, and is no log."""
+    """True if a text may be a user's description, and is not a log."""
     if len(text) > MAX_PROSE or not text.strip():
         return False
     signs = [one for one in text if not one.isspace()]
@@ -103,8 +103,8 @@ def _log(name: str, share: int) -> Log:
         with streams.opened(name) as stream:
             log = from_stream(name, stream, _Progress(name, stream.size), share)
     except OSError as error:
-        meant = '. Say it in several words: `lightning-patches diagnose "it is stuck"`'
-        hint = meant if isinstance(error, FileNotFoundError) and re.fullmatch(r"[^\W\d_]+", name) else ""
+        advice = '. Describe the problem in several words: `lightning-patches diagnose "it is stuck"`'
+        hint = advice if isinstance(error, FileNotFoundError) and re.fullmatch(r"[^\W\d_]+", name) else ""
         shown = "standard input" if name == "-" else _output.printable(name) or "''"
         raise UsageError(f"{shown} cannot be read: {error.strerror or error}{hint}") from None
     if not name.endswith(".py") or not os.path.isfile(name):
@@ -120,10 +120,10 @@ def from_stream(
     """Read a log: all of it, or an excerpt if it is large.
 
     Args:
-        name: of the log.
+        name: name of the log.
         stream: its contents.
-        progress: is called with the number of bytes that were searched, after each block of a large log.
-        share: how many logs have to share the limits.
+        progress: called after each block of a large log with the number of searched bytes.
+        share: number of logs that share the limits.
     """
     reports = hangs.Reports(name)
     max_bytes, max_lines = excerpt.limits(share)
@@ -148,7 +148,7 @@ def from_stream(
 
 
 class _Progress:
-    """Show on a terminal how much of a large log was searched."""
+    """Show the progress of the search in a large log on a terminal."""
 
     def __init__(self, name: str, size: int) -> None:
         self.size = size

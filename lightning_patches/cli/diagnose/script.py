@@ -1,4 +1,4 @@
-"""Find what a script uses of Lightning 1.x that 2.x does not have."""
+"""Find names in a script that Lightning 2.x has removed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ _ENTRY = re.compile(r"^(?:pytorch_lightning|lightning\.pytorch|lightning)(?:\.|$
 
 
 def find(name: str, source: str) -> list[tuple[Removed, int]]:
-    """Return the removed names that a script uses, each with its line, from 1; none if it does not import Lightning.
+    """Return the removed names that a script uses, each with its line, from 1.
+
+    The list is empty if the script does not import Lightning.
 
     Raises:
-        UsageError: this Python can't parse it.
+        UsageError: this Python can't parse the script.
     """
     try:
         script = _Script(parse(source.encode("utf-8", "surrogateescape")))
@@ -37,7 +39,7 @@ def find(name: str, source: str) -> list[tuple[Removed, int]]:
 
 
 def _module_row(name: str) -> Optional[Removed]:
-    """Return the row of a module or of a package around it."""
+    """Return the row of a module or of a package that contains it."""
     while name:
         row = find_row("module", name)
         if row is not None:
@@ -51,7 +53,7 @@ class _Script(ast.NodeVisitor):
         self.found: list[tuple[Removed, int]] = []
         self.has_lightning = False
         self.modules: dict[str, str] = {}
-        """The script's names for modules and names of Lightning: ``{"pl": "", "Trainer": "Trainer"}``."""
+        """The script's variables for modules and names of Lightning: ``{"pl": "", "Trainer": "Trainer"}``."""
         self.used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         self.visit(tree)
 
@@ -107,7 +109,7 @@ class _Script(ast.NodeVisitor):
         if any(_last(base) in _BASES or self._path(base) is not None for base in node.bases):
             for function in node.body:
                 if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    if function.name not in self.used:  # else the program itself calls it
+                    if function.name not in self.used:  # otherwise, the program calls it
                         self._add(find_row("hook", function.name), function)
                     rows = (find_row("hook argument", argument.arg, function.name) for argument in function.args.args)
                     self._add(next(filter(None, rows), None), function)

@@ -1,4 +1,4 @@
-"""Make all sentences of an answer."""
+"""Create all sentences of an answer."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ WORKAROUNDS = {
     "fused-optimizer-clipping": "an optimizer without `fused=True`",
     "interval-without-validation": "Trainer without `val_check_interval`",
 }
-"""Advice that needs no patch and no other Lightning."""
+"""Patch -> advice that needs neither the patch nor another Lightning."""
 MAX_RANKS = 8
-"""Missing ranks that are listed. More are counted."""
+"""Most missing ranks that are listed. More ranks are counted."""
 
 _WAITS_IN_GROUP = re.compile(
     r"\branks? \d[\d, to]{0,80}(?:and (?:\d{1,6}|others) )?in \w{1,60} \d{1,9} of group [^\s;]{1,64}"
@@ -50,7 +50,7 @@ _OUTSIDE = {
     "feature": "No release of Lightning has this",
     "environment": "The cause is outside of Lightning",
 }
-"""Verdicts on records that are no bug of Lightning."""
+"""Verdicts on records that are not bugs of Lightning."""
 _SCRIPT = "SCRIPT"
 """Placeholder for an unknown program."""
 _WATCHED = "`LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches run {}`"
@@ -88,13 +88,13 @@ def write(one: Answer) -> Text:
         more = list(dict.fromkeys(more))
     written = _written_by(one) if not one.hangs else ""
     more = [written, *more] if written else more
-    verdict, do = _about_a_hang(one, text) if one.is_of_a_hang else (text.verdict, text.do)
+    verdict, do = _about_a_hang(one, text) if one.is_about_hang else (text.verdict, text.do)
     if one.compromised is None:
         return Text(verdict, do, text.why, more)
     line, is_installed = one.compromised.line, one.compromised.is_installed
     where = f" (line {line} of the log)" if line else " (it is installed here)" if is_installed else ""
     alert = f"{_alert(one.compromised)}{where}."
-    return Text(alert, f"{ADVICE[0].upper()}{ADVICE[1:]}.", text.why, [f"Besides: {verdict} {do}", *more])
+    return Text(alert, f"{ADVICE[0].upper()}{ADVICE[1:]}.", text.why, [f"Also: {verdict} {do}", *more])
 
 
 def _about_a_hang(one: Answer, text: Text) -> tuple[str, str]:
@@ -289,7 +289,7 @@ def _verdict(one: Answer, match: Match) -> str:
 
 
 def _having(match: Match) -> str:
-    """Return the releases in question that have the bug, such as ``"lightning 2.5.1 or 2.5.2"``, or ""."""
+    """Return the relevant releases that have the bug, such as ``"lightning 2.5.1 or 2.5.2"``, or ""."""
     having = [one for one in match.verdicts if one.verdict not in gate.ELSEWHERE]
     if match.source == "installed" and (not having or len(having) < len(match.verdicts)):
         return ""
@@ -300,7 +300,8 @@ def _having(match: Match) -> str:
 
 
 def _where(match: Match) -> str:
-    """Return ``" of lightning 2.5.1"``, or the affected releases if the installed ones don't have the bug, or ""."""
+    """Return ``" of lightning 2.5.1"``, or the affected releases if the installed release does not have the bug, or
+    ""."""
     if _having(match):
         return f" of {_having(match)}"
     ranges = records.affected(match.record) if isinstance(match.record, (Patch, Unpatched)) else ""
@@ -312,7 +313,7 @@ def _place(one: Answer, file: str, line: int) -> str:
 
 
 def _written_by(one: Answer) -> str:
-    """Return the Lightning that wrote the log, and the installed one if it differs."""
+    """Return a sentence with the Lightning that wrote the log, and with the installed one if it differs."""
     known = one.facts
     if not known.releases or one.required:
         return ""
@@ -338,7 +339,7 @@ def _other_matches(one: Answer) -> list[str]:
 
 
 def _same_error(one: Answer) -> list[str]:
-    """Name bugs that end in this error, although its line alone does not make them possible."""
+    """Return a sentence with bugs that end in the same error, but that are not among the matches."""
     shown = {match.record.name for match in one.matches}
     names = [name for log in one.logs for name in candidates.with_same_error(log) if name not in shown]
     which = f"{'Bugs' if len(names) > 1 else 'A bug'} with the same last line: {', '.join(dict.fromkeys(names))}"
@@ -360,7 +361,7 @@ def _alert(release: Compromised) -> str:
 
 
 def would_tell(match: Match) -> str:
-    """Return what would prove or rule out a possible bug, or ""."""
+    """Return the further evidence that would prove or rule out a possible bug, or ""."""
     record = match.record
     if known.is_no_bug(record) or match.ground == "number":
         return ""
@@ -387,13 +388,13 @@ def would_tell(match: Match) -> str:
 
 
 def _older(match: Match) -> str:
-    """Return the release in question if all of them are older than the known ones, or ""."""
+    """Return the relevant release if it was not checked for the bug, or ""."""
     is_older = bool(match.verdicts) and all(one.verdict == "not-known" for one in match.verdicts)
     return match.verdicts[0].release if is_older else ""
 
 
 def advice(match: Match) -> str:
-    """Return what to do about a match, a sentence without its full stop."""
+    """Return the advice on a match, a sentence without its full stop."""
     record = match.record
     if match.ruled_out:
         where = ", ".join(one.release for one in match.verdicts)
@@ -429,7 +430,7 @@ def advice(match: Match) -> str:
         return f"Select the patch again: LIGHTNING_PATCHES leaves it out{leave}"
     if match.needed and record.name == "own-checkpoint-load" and not match.is_patched:
         run = _how("1", begun)
-        own = "this fixes it if the run itself wrote the checkpoint"
+        own = "this fixes the error if the same run wrote the checkpoint"
         return f"{run}; {own}. For other checkpoints, put {match.needed}{leave}"
     if match.needed:
         return f"Put {match.needed}{leave}"
@@ -440,7 +441,7 @@ def advice(match: Match) -> str:
 
 
 def _how(spec: str, begun: Start) -> str:
-    """Return the shortest way to turn the patches on, for the way in which the program was started."""
+    """Return the shortest way to enable the patches in the program."""
     variable = "" if spec == "1" else f"`LIGHTNING_PATCHES={spec}`"
     if autostart.is_enabled():
         return f"`LIGHTNING_PATCHES={spec}`"
@@ -459,7 +460,7 @@ def _how(spec: str, begun: Start) -> str:
 
 
 def to_paste(one: Answer) -> str:
-    """Return a line for a thread about the same problem, or "". It has no text of the log."""
+    """Return a line for a thread about the same problem, or "". It contains no text of the log."""
     tool = f"lightning-patches {lightning_patches.__version__}"
     match = one.main
     if one.compromised is not None:
@@ -500,7 +501,7 @@ def _paste_match(match: Match, tool: str) -> str:
 
 
 def signal_name(status: int) -> str:
-    """Return the name of the signal that an exit status means in shells, or ""."""
+    """Return the name of the signal of a shell's exit status, or ""."""
     try:
         return signal.Signals(status - 128).name
     except ValueError:

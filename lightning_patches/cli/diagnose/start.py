@@ -1,7 +1,7 @@
-"""Find logs that end while ranks join each other: the program may hang at its start.
+"""Find logs that end while ranks join, since the program may hang at its start.
 
-Rank zero logs a line when all ranks are registered. If that line is muted, other lines after all ranks have joined, or
-lines about steps and losses, show that the program continued.
+Rank zero logs a line when all ranks are registered. If the program mutes that line, other lines show that it continued:
+lines after all ranks have joined, or lines about steps and losses.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from lightning_patches.ranks.hang._settings import WATCHED
 _JOINS = re.compile(
     r"initializing (?:distributed|ddp): GLOBAL_RANK: (\d{1,6}), MEMBER: \d{1,6}/(\d{1,6})", re.IGNORECASE
 )
-_BEYOND = re.compile(
+_CONTINUED = re.compile(
     r"All distributed processes registered|LOCAL_RANK: |Epoch \d|Sanity Checking|Trainer\.\w{1,20}` stopped|"
     r"Total params|Trainable params|\b(?:step|epoch|loss|iter(?:ation)?|batch|it/s|acc(?:uracy)?)\b[ =:\[]{1,3}\d"
 )
 _ERROR = re.compile(r"\b(?!SignalException\b)\w{0,80}(?:Error|Exception)\b|terminated with code (?!-2\b|-15\b)|\bOOM\b")
-"""Matches lines of ranks that failed. A signal from the user is no failure."""
-_SAYS_NOTHING = re.compile(
+"""Matches lines of ranks that failed. A signal from the user does not count as a failure."""
+_IRRELEVANT = re.compile(
     r"warn|deprecat|^\s|^$|^-+$|KeyboardInterrupt|CANCELLED|Traceback|TIME LIMIT|slurmstepd|srun:|Killed|terminated|"
     r"distributed_backend|GPU available|TPU available|HPU available|IPU available|%|NCCL|\^C|https?://",
     re.IGNORECASE,
@@ -32,15 +32,15 @@ _SAYS_NOTHING = re.compile(
 
 @dataclass(frozen=True)
 class StalledStart:
-    """Ranks that join, without a line that all are registered.
+    """A start at which ranks join, but no line logs that all are registered.
 
     Args:
-        file: the log with the line of the first of these ranks.
+        file: the log with the line of the first rank.
         line: number of that line, from 1.
         text: that line.
         ranks: ranks that log that they join.
         world_size: number of ranks.
-        is_twice: each rank joins twice.
+        is_twice: True if each rank joins twice.
     """
 
     file: str
@@ -54,7 +54,7 @@ class StalledStart:
 def find(logs: Sequence[tuple[str, Sequence[Line]]]) -> Optional[StalledStart]:
     """Return the start at which the logs of a program end.
 
-    ``None`` if the logs go on, show an error, or have lines of the hang watch.
+    Returns ``None`` if the logs continue, show an error, or have lines of the hang watch.
 
     Args:
         logs: name and lines of each log. A log may have lines of several ranks.
@@ -66,7 +66,7 @@ def find(logs: Sequence[tuple[str, Sequence[Line]]]) -> Optional[StalledStart]:
         before: set[str] = set()
         joined = False
         for line in lines:
-            if _ERROR.search(line.text) or WATCHED in line.text:  # reports of the hang watch say more
+            if _ERROR.search(line.text) or WATCHED in line.text:  # reports of the hang watch are more precise
                 return None
             joins = _JOINS.search(line.text)
             shape = re.sub(r"\d+", "0", line.text.strip())
@@ -76,10 +76,10 @@ def find(logs: Sequence[tuple[str, Sequence[Line]]]) -> Optional[StalledStart]:
                 begun[rank] = StalledStart(name, line.number, (line.raw or line.text).strip(), (rank,), size)
                 joined = True
             elif (
-                _BEYOND.search(line.text)
+                _CONTINUED.search(line.text)
                 or _is_all(begun)
                 and shape not in before
-                and not _SAYS_NOTHING.search(line.text)
+                and not _IRRELEVANT.search(line.text)
             ):
                 begun, twice = {}, 0
             before.add(shape)

@@ -1,6 +1,7 @@
 """Open a log: standard input, a pipe or a file, compressed or not. Size and memory are bounded.
 
-Compression is recognized by the first bytes and undone in small blocks. UTF-16, as PowerShell writes it, becomes UTF-8.
+The first bytes show the compression. Data is decompressed in small blocks. UTF-16 (from PowerShell) is converted to
+UTF-8.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from lightning_patches.cli import _files, _output
 from lightning_patches.cli._exit_status import UsageError
 
 MAX_BYTES = 2 << 30
-"""Bytes that are read of a log, and of each layer of compression."""
+"""Most bytes that are read of a log, and of each layer of compression."""
 MAX_LAYERS = 3
-"""Layers of compression that are undone."""
+"""Most layers of compression that are decompressed."""
 MAX_MEMORY = 256 << 20
-"""Bytes that a decompressor may use. `xz -9` needs 65 MB."""
+"""Most bytes of memory for a decompressor. `xz -9` needs 65 MB."""
 CHUNK = 1 << 16
-"""Bytes that are read or unpacked at once."""
+"""Bytes that are read or decompressed at once."""
 _PEEKED = 512
-"""First bytes, which show the format."""
+"""Number of first bytes that show the format."""
 
 
 @dataclass
@@ -38,9 +39,9 @@ class Stream:
     """A log that is open for reading.
 
     Args:
-        chunks: its contents, unpacked.
-        size: bytes that will be read, 0 if that is unknown.
-        left_out: a sentence about each part that is not read. It is complete at the end of ``chunks``.
+        chunks: the decompressed contents.
+        size: number of bytes that will be read; 0 if unknown.
+        left_out: a sentence about each part that is not read. The list is complete at the end of ``chunks``.
     """
 
     chunks: Iterator[bytes]
@@ -49,7 +50,7 @@ class Stream:
     _rest: bytes = b""
 
     def read(self, size: int) -> bytes:
-        """Return the next ``size`` bytes, fewer only at the end."""
+        """Return the next ``size`` bytes, or fewer at the end."""
         found, length = [self._rest], len(self._rest)
         while length < size:
             chunk = next(self.chunks, None)
@@ -67,8 +68,8 @@ def opened(name: str) -> Iterator[Stream]:
     """Open a log; ``-`` is standard input.
 
     Raises:
-        OSError: it can't be opened, or is a device.
-        UsageError: it can't be unpacked, or is an archive of several files.
+        OSError: the log can't be opened, or is a device.
+        UsageError: the log can't be decompressed, or is an archive of several files.
     """
     file = _standard_input() if name == "-" else _open(name)
     try:
@@ -92,16 +93,16 @@ def _standard_input() -> IO[bytes]:
         raise OSError(0, "standard input is closed")
     file: IO[bytes] = sys.stdin.buffer
     if _is_terminal(file):
-        _output.complain("Paste the log, and end it with Ctrl-D.")
+        _output.complain("Paste the log, then press Ctrl-D.")
     elif _is_device(file):
-        raise OSError(0, "it is a device, and no file")
+        raise OSError(0, "it is a device, not a file")
     return file
 
 
 def _open(name: str) -> IO[bytes]:
     mode = os.stat(name).st_mode
     if stat.S_ISCHR(mode) and not os.path.samefile(name, os.devnull):
-        raise OSError(0, "it is a device, and no file")
+        raise OSError(0, "it is a device, not a file")
     return open(name, "rb") if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) else _files.open_regular(name)
 
 
@@ -139,7 +140,7 @@ def _peek(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
 
 
 def _limited(chunks: Iterator[bytes], left_out: list[str]) -> Iterator[bytes]:
-    """Yield the first :data:`MAX_BYTES`."""
+    """Yield the first :data:`MAX_BYTES` bytes."""
     done = 0
     for chunk in chunks:
         if done >= MAX_BYTES:
@@ -165,8 +166,8 @@ def _both_ends(chunks: Iterator[bytes], file: IO[bytes], left_out: list[str]) ->
         return
     begin = size - MAX_BYTES // 2
     left_out.append(
-        f"{(begin - done) / (1 << 30):.1f} GB in its middle were not read. Line numbers after that do not count the "
-        "lines in it."
+        f"{(begin - done) / (1 << 30):.1f} GB in the middle of the log were not read. Later line numbers do not count the "
+        "lines in that part."
     )
     file.seek(begin)
     yield b"\n"
@@ -174,12 +175,12 @@ def _both_ends(chunks: Iterator[bytes], file: IO[bytes], left_out: list[str]) ->
 
 
 class _Format(NamedTuple):
-    """A compression.
+    """A compression format.
 
     Args:
-        magic: matches its first bytes.
-        module: of the standard library.
-        tool: a program that undoes it with ``-dc``.
+        magic: matches the first bytes.
+        module: name of the module in the standard library.
+        tool: a program that decompresses with the option ``-dc``.
         make: returns a decompressor with the interface of :class:`bz2.BZ2Decompressor`.
     """
 
@@ -229,16 +230,16 @@ def _format(first: bytes) -> Optional[_Format]:
 
 
 def _unpacked(chunks: Iterator[bytes], name: str, left_out: list[str], layers: int = 0) -> Iterator[bytes]:
-    """Undo all layers of compression.
+    """Decompress all layers of compression.
 
     Raises:
-        UsageError: there are more than :data:`MAX_LAYERS`, this Python lacks the module, nothing can be unpacked, or it
-            is an archive of several files.
+        UsageError: there are more than :data:`MAX_LAYERS` layers, this Python lacks the module, nothing can be
+            decompressed, or the data is an archive of several files.
     """
     first, chunks = _peek(chunks)
     shown = "standard input" if name == "-" else _output.printable(name)
     if first.startswith((b"PK\x03\x04", b"PK\x05\x06")) or first[257:262] == b"ustar":
-        raise UsageError(f"{shown} is an archive: unpack it, and pass the log that is in it.")
+        raise UsageError(f"{shown} is an archive: unpack it, and pass the log in it.")
     found = _format(first)
     if found is None:
         return chunks
@@ -258,7 +259,7 @@ def _unpacked(chunks: Iterator[bytes], name: str, left_out: list[str], layers: i
 def _decompressed(
     chunks: Iterator[bytes], make: Callable[[], Any], magic: re.Pattern[bytes], shown: str, left_out: list[str]
 ) -> Iterator[bytes]:
-    """Unpack one stream or several after each other. What follows them is ignored, as by gzip."""
+    """Decompress one or more consecutive streams. Other data after them is ignored, as gzip does."""
     one, rest, is_begun = make(), b"", False
     for chunk in chain(chunks, [b""]):
         data, is_last = rest + chunk, not chunk
@@ -274,7 +275,7 @@ def _decompressed(
                 one = make()
             try:
                 block = one.decompress(data, CHUNK)
-            except Exception as error:  # each module has its own
+            except Exception as error:  # each module raises another class
                 if not is_begun:
                     raise UsageError(f"{shown} cannot be unpacked: {error}") from None
                 left_out.append(f"It is damaged; the lines up to that point were read: {_output.shown(str(error))}.")

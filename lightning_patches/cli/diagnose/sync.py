@@ -10,7 +10,7 @@ from lightning_patches.cli import _output, _toggle
 from lightning_patches.cli.diagnose import known
 from lightning_patches.cli.diagnose.candidates import Candidate
 from lightning_patches.cli.diagnose.log import Log
-from lightning_patches.cli.diagnose.matches import judged
+from lightning_patches.cli.diagnose.matches import with_verdicts
 
 _RAISED = re.compile(r"(?:\w{1,100}\.){0,12}GradientSyncError: ")
 _SUSPECTS = ("fabric-submodule-sync", "fabric-step-methods", "ddp-static-graph-manual", "spawned-parameters")
@@ -36,7 +36,7 @@ class OutOfSync(NamedTuple):
 def find(
     logs: Sequence[Log], setting: _toggle.Toggle, required: Optional[Sequence[tuple[str, str]]]
 ) -> list[OutOfSync]:
-    """Return the first such error of each log. See :func:`matches.judged` for the arguments."""
+    """Return the first GradientSyncError of each log. See :func:`matches.with_verdicts` for the arguments."""
     records = [record for record in known.records() if record.name in _SUSPECTS]
     found = []
     for log in logs:
@@ -44,6 +44,6 @@ def find(
         if error is not None:
             line, text = log.lines[error.message].number, _output.shown(error.words)
             suspects = [Candidate(record, "", line, text, "words", log, error) for record in records]
-            names = [one.record.name for one in suspects if not judged(one, setting, required).ruled_out]
+            names = [one.record.name for one in suspects if not with_verdicts(one, setting, required).ruled_out]
             found.append(OutOfSync(log.name, line, text, () if log.facts.is_patched else tuple(names)))
     return found

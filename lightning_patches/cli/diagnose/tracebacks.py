@@ -1,6 +1,6 @@
 """Find the errors in the lines of a log, with the frames of their tracebacks.
 
-Tracebacks of Python, IPython and notebooks, pytest, rich and loguru are read, also if their beginning is missing.
+Reads tracebacks of Python, IPython and notebooks, pytest, rich and loguru, also if their beginning is missing.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from lightning_patches.cli.diagnose.frames import Frame
 from lightning_patches.cli.diagnose.lines import BEGIN, Line
 
 MAX_MESSAGE, MAX_EMPTY = 12, 3
-"""Lines of an error's message, and empty lines at its beginning."""
+"""Most lines of an error's message, and most empty lines at its beginning."""
 MOST_ERRORS = 2000
-"""Errors of a log that are returned: the last ones."""
+"""Most errors that are returned. If a log has more, the last ones are returned."""
 CELL = "<cell>"
-"""Path of the frames that are in a notebook."""
+"""Path of frames in a notebook."""
 FOLLOWERS = re.compile(
     r"(?:[\w.]*\.)?(?:ChildFailedError|ProcessRaisedException|ProcessExitedException|SignalException|CalledProcessError|"
     r"BrokenPipeError|ConnectionResetError|ConnectionError|EOFError|RayTaskError|KeyboardInterrupt|SystemExit|"
     r"DistBackendError|CancelledError|(?:Base)?ExceptionGroup)\b|.{0,200}(?:closed by peer|reset by peer|Broken pipe)|"
     r"_?queue\.Empty\b|RuntimeError: DataLoader worker \(pid\S{0,3} [\d, ]+\) exited unexpectedly",
 )
-"""Errors that follow from the end of another process: of launchers, of ranks whose peer is gone, of a DataLoader."""
+"""Matches errors that follow from the end of another process: of launchers, of ranks whose peer is gone, of a
+DataLoader."""
 
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
 _IN_WORKER = "Original Traceback"
@@ -71,16 +72,16 @@ class Raised:
     """An error in a log.
 
     Args:
-        first, last: indices of its lines, from the traceback's first line to the last line of its message.
-        message: index of the line on which its message begins.
+        first, last: indices of the first line of the traceback and of the last line of the message.
+        message: index of the line on which the message begins.
         words: that line. If the message begins with a line break, also the first line of the message.
         text: the message.
         frames: frames of the traceback.
-        before: the error during whose handling it was raised, or its cause (``raise ... from``).
-        is_caused: ``before`` is its cause.
-        is_complete: the traceback has its beginning, all frames and the message.
-        rank: prefix of the rank that raised it.
-        group: number of the exception group that it is a part of, 0 for none.
+        before: the error that was being handled when this one was raised, or its cause (``raise ... from``).
+        is_caused: True if ``before`` is the cause.
+        is_complete: True if the log has the beginning of the traceback, all frames and the message.
+        rank: prefix of the rank that raised the error.
+        group: number of the exception group that contains the error; 0 for none.
     """
 
     first: int
@@ -97,7 +98,7 @@ class Raised:
 
     @property
     def chain(self) -> list[Raised]:
-        """This error and the ones that led to it, the first one first."""
+        """The earlier errors that led to this one, oldest first, and this error."""
         found: list[Raised] = []
         one: Optional[Raised] = self
         while one is not None and len(found) < 50:
@@ -107,7 +108,7 @@ class Raised:
 
     @property
     def type(self) -> str:
-        """Name of its class, without the module."""
+        """The name of the error's class, without the module."""
         return re.split(r"[:\s(]", self.words, maxsplit=1)[0].rpartition(".")[2]
 
 
@@ -123,10 +124,10 @@ def find(lines: Sequence[Line]) -> list[Raised]:
 
 
 def ending(raised: Sequence[Raised]) -> Optional[Raised]:
-    """Return the error that ended a program.
+    """Return the error that ended a program: the last error in the log.
 
-    It is the last one, of several ranks that of the first rank that failed, and of an exception group the first one.
-    Errors of launchers and of ranks whose peer is gone count only if there is no other.
+    With several ranks, it is the last error of the rank that failed first. In an exception group, it is the first
+    error. Errors of launchers and of ranks whose peer is gone count only if there are no other errors.
     """
     causes = [error for error in raised if error.words and not FOLLOWERS.match(error.words)]
     causes = [error for error in causes if error.frames] or causes
@@ -139,7 +140,7 @@ def ending(raised: Sequence[Raised]) -> Optional[Raised]:
 
 
 def _groups(lines: Sequence[Line]) -> dict[int, int]:
-    """Map the indices of lines in an exception group, except for the group's own message, to the group's number."""
+    """Map the indices of lines in an exception group to the number of the group, except for the group's message."""
     found: dict[int, int] = {}
     depth = number = 0
     for index, line in enumerate(lines):
@@ -150,7 +151,7 @@ def _groups(lines: Sequence[Line]) -> dict[int, int]:
         elif mark is not None and not any(map(str.isdigit, line.text)):
             depth = max(depth - 1, 0)
         elif depth and mark is None and line.text.strip() and "|" not in (line.raw or line.text):
-            depth = 0  # its end is not in the log
+            depth = 0  # the end of the group is not in the log
         elif depth:
             found[index] = number
     return found
@@ -172,7 +173,7 @@ def _of_rank(lines: Sequence[Line], indices: list[int]) -> Iterator[Raised]:
     caused = False
     open_: Optional[_Open] = None
     message: Optional[int] = None  # index of pytest's first line with an E
-    function = ""  # of which pytest shows the source
+    function = ""  # the function whose source pytest shows
     at = 0
     while at < len(indices):
         text = lines[indices[at]].text
@@ -253,7 +254,8 @@ def _of_rank(lines: Sequence[Line], indices: list[int]) -> Iterator[Raised]:
 def _cut_off(
     lines: Sequence[Line], indices: list[int], open_: _Open, end: int, before: Optional[Raised], caused: bool
 ) -> Raised:
-    """An error from a traceback without a line that looks like an error. The line after its last frame may be one."""
+    """Return the error of a traceback without a recognized message. The line after its last frame may be the
+    message."""
     at = open_.after
     text = lines[indices[at]].text if at < end else ""
     if not text.strip() or text.startswith(("    ", "\t")):
@@ -296,7 +298,8 @@ def _raised(
     before: Optional[Raised],
     caused: bool,
 ) -> Raised:
-    """Make the error of a traceback. Its message is between two places; if they are equal, it has none."""
+    """Create the error of a traceback. Its message is from index ``message`` to ``end``; it has none if they are
+    equal."""
     has_message = message < end
     index = indices[min(message, len(indices) - 1)] if has_message else indices[max(message - 1, 0)]
     words = " ".join(_BOX.sub(" ", lines[index].text).split()) if has_message else ""
@@ -326,7 +329,8 @@ def _form(core: str) -> Optional[re.Match[str]]:
 
 
 def _frame(lines: Sequence[Line], indices: list[int], at: int, function: str) -> Optional[tuple[Frame, int, bool]]:
-    """Return the frame that begins on a line, how many lines it takes, and True if it is the last one of pytest's."""
+    """Return the frame that begins on a line, its number of lines, and True if it is the last frame of pytest's
+    output."""
     core = _BOX.sub(" ", lines[indices[at]].text).strip()
     match, used = _form(core), 1
     if match is None and _may_be_broken(lines[indices[at]].text, core):
@@ -370,7 +374,7 @@ def _frame(lines: Sequence[Line], indices: list[int], at: int, function: str) ->
 
 
 def _may_be_broken(text: str, core: str) -> bool:
-    """True if a box may have broken the path of a frame."""
+    """True if the path of a frame may be wrapped in a box."""
     begins = _BOX.search(text) is not None and core.startswith(("/", "~", "C:\\"))
     return begins and (core.endswith(" in") or (" " not in core and len(core) > 40))
 

@@ -1,7 +1,7 @@
-"""Take a log out of the formats that it is wrapped in: JSON, a recording, HTML or XML, a table, an escaped string.
+"""Extract a log from other formats: JSON, a recording, HTML or XML, a table, an escaped string.
 
-Each step takes the numbered lines of a file and returns the lines that programs wrote, or its argument if the file has
-another format. The steps are repeated, because formats contain each other, such as JSON in a column of a table.
+Each step gets the numbered lines of a file and returns the lines that programs wrote, or its argument if the file has
+another format. The steps are repeated, because formats can be nested, such as JSON in a column of a table.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Numbered = List[Tuple[int, str]]
 
 BEGIN = "Traceback (most recent call last)"
 MAX_LINES = 200_000
-"""Lines that are returned: the last ones."""
+"""Most lines that are returned. If there are more, the last ones are returned."""
 MAX_ROUNDS = 4
-"""Formats within each other that are undone."""
+"""Most levels of nested formats."""
 MAX_DEPTH = 40
-"""Levels of JSON that are searched."""
+"""Most levels of JSON that are searched."""
 
 
 def unwrapped(text: str, numbers: Optional[Sequence[int]] = None) -> Numbered:
@@ -31,7 +31,7 @@ def unwrapped(text: str, numbers: Optional[Sequence[int]] = None) -> Numbered:
 
     Args:
         text: a file, or an excerpt of it.
-        numbers: of its lines in the file, if it is an excerpt.
+        numbers: for an excerpt, the numbers of its lines in the file.
     """
     pieces = text.lstrip("\ufeff").split("\n")
     lines: Numbered = list(zip(numbers or range(1, len(pieces) + 1), pieces))
@@ -54,15 +54,15 @@ def _first(lines: Numbered) -> str:
 
 
 def _of_one(number: int, text: str) -> Numbered:
-    """Return the lines of a text that was in one line of the file."""
+    """Split a text that was in one line of the file. All its lines get the number of that line."""
     return [(number, line) for line in text.split("\n")[-MAX_LINES:]]
 
 
 # JSON: a document such as a notebook, or a record on each line
 
 
-_SAID = ("log", "message", "msg", "text", "textPayload", "event", "line", "MESSAGE", "@message", "body", "data")
-"""Keys of a record under which loggers write a program's line."""
+_OUTPUT_KEYS = ("log", "message", "msg", "text", "textPayload", "event", "line", "MESSAGE", "@message", "body", "data")
+"""Keys under which loggers write a program's line."""
 
 
 def _json_document(lines: Numbered) -> Numbered:
@@ -88,17 +88,17 @@ def _json_lines(lines: Numbered) -> Numbered:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text, parse_int=lambda digits: int(digits[:18]))  # a long integer takes long to parse
+        return json.loads(text, parse_int=lambda digits: int(digits[:18]))  # parsing a huge integer takes a long time
     except (ValueError, RecursionError):
         return None
 
 
 def _strings(value: Any, key: str = "", depth: int = 0) -> Iterator[str]:
-    """Yield the output of programs in a parsed document: lines under the usual keys, tracebacks under any key."""
+    """Yield the output of programs in a parsed document: lines under the usual keys, and tracebacks under any key."""
     if depth > MAX_DEPTH:
         return
     if isinstance(value, str):
-        if "\n" in value.rstrip("\n") or key in _SAID or (key == "item" and "\x1b[" in value):
+        if "\n" in value.rstrip("\n") or key in _OUTPUT_KEYS or (key == "item" and "\x1b[" in value):
             yield value.rstrip("\n")
     elif isinstance(value, list):
         if value and all(isinstance(one, str) for one in value) and key in ("traceback", "text", "stack_trace"):
@@ -109,7 +109,7 @@ def _strings(value: Any, key: str = "", depth: int = 0) -> Iterator[str]:
             for one in value:
                 yield from _strings(one, "item", depth + 1)
     elif isinstance(value, dict):
-        if isinstance(value.get("log"), str):  # Docker's: one line of the program, and when
+        if isinstance(value.get("log"), str):  # Docker's format: one line of the program, and its time
             yield value["log"].rstrip("\n")
             return
         number, name = value.get("lineno"), value.get("name", value.get("function"))
@@ -118,7 +118,7 @@ def _strings(value: Any, key: str = "", depth: int = 0) -> Iterator[str]:
             return
         for inner, one in value.items():
             yield from _strings(one, str(inner), depth + 1)
-        if isinstance(value.get("exc_type"), str):  # structlog's
+        if isinstance(value.get("exc_type"), str):  # structlog's format
             yield f"{value['exc_type']}: {value.get('exc_value')}"
 
 
@@ -152,7 +152,7 @@ def _recording(lines: Numbered) -> Numbered:
     return [*found, (lines[-1][0], "".join(open_))][-MAX_LINES:]
 
 
-# HTML, as notebooks are exported, and XML, as pytest's JUnit reports
+# HTML (exported notebooks) and XML (pytest's JUnit reports)
 
 
 _DOCUMENT = re.compile(r"<(?:!doctype|\?xml|html|head|body|div|pre|testsuites?)\b", re.IGNORECASE)
@@ -160,9 +160,9 @@ _TAG = re.compile(r"<!\[CDATA\[|<!--|<[!?/]?(?P<name>[A-Za-z][\w:.-]{0,60})(?P<r
 _INLINE = re.compile("a|abbr|b|code|em|font|i|mark|s|samp|small|span|strong|tt|u|var")
 _ENDS = {"<![CDATA[": "]]>", "<!--": "-->", "script": "</script", "style": "</style"}
 _PYTHON = re.compile(r"<(?:module|lambda|locals|genexpr|\w{3,4}comp|stdin|string|frozen|ipython|cell|command)\b")
-"""Names in tracebacks that a page should have escaped."""
+"""Names in tracebacks that look like tags, if a page does not escape them."""
 _ATTRIBUTE = re.compile(r'="([^"]*(?:Error|Exception|Traceback)[^"]*)"')
-"""Attributes with an error: the message in JUnit's reports, everything in pytest-html's."""
+"""Attributes with an error: the message in JUnit's reports, the complete output in pytest-html's."""
 
 
 def _markup(lines: Numbered) -> Numbered:
@@ -216,7 +216,7 @@ _FRAME = re.compile(r"File \S|Cell In|<ipython")
 
 
 def _table(lines: Numbered) -> Numbered:
-    """Take the column in which a traceback begins."""
+    """Return the column in which a traceback begins."""
     at = next((index for index, (_, text) in enumerate(lines) if BEGIN in text), -1)
     if at < 0:
         return lines
@@ -272,7 +272,7 @@ def _read_csv(lines: Numbered, delimiter: str) -> Numbered:
     return found
 
 
-# Escaped strings: a Python repr, or a string of JSON that is no document
+# Escaped strings: a Python repr, or a string in JSON's syntax outside of a document
 
 
 _ESCAPED = (
@@ -284,11 +284,11 @@ _BETWEEN = re.compile(r"[\s,(\[]{0,200}[bruBRU]{0,2}(?=[\"'])")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.)|$)", re.DOTALL)
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": "", "f": ""}
 _MAX_QUOTES = 50
-"""Quotes on a line that are tried as the beginning of a string."""
+"""Most quotes on a line that are tried as the beginning of a string."""
 
 
 def _escaped(lines: Numbered) -> Numbered:
-    """Undo one level of escapes in strings that hold a traceback, and in the strings right behind them."""
+    """Undo one level of escapes in strings with a traceback, and in the strings directly after them."""
     text = _joined(lines)
     found = _Spliced(text)
     places = (match.start() for match in merge(*(one.finditer(text) for one in _ESCAPED), key=lambda one: one.start()))
@@ -319,7 +319,7 @@ def _escaped(lines: Numbered) -> Numbered:
 
 
 class _Spliced:
-    """A copy of a text in which strings are replaced, with the line of the original for each of its lines."""
+    """A copy of a text with replaced strings. Each line of the copy has the number of the original line."""
 
     def __init__(self, text: str) -> None:
         self.at = 0
@@ -333,7 +333,7 @@ class _Spliced:
         return self._row
 
     def copy(self, end: int) -> None:
-        """Copy the text up to there."""
+        """Copy the text up to an index."""
         row = self._row_here()
         first, *others = self._text[self.at : end].split("\n")
         self._rows[-1][1].append(first)
@@ -341,7 +341,7 @@ class _Spliced:
         self.at = end
 
     def put(self, replacement: str, end: int) -> None:
-        """Put a replacement in the place of the text up to there."""
+        """Replace the text up to an index."""
         row = self._row_here()
         first, *others = replacement.split("\n")[-MAX_LINES:]
         self._rows[-1][1].append(first)

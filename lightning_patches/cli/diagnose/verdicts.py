@@ -1,4 +1,4 @@
-"""Find which releases have the bug of a record, and how its patch is applied there."""
+"""Find the releases that have the bug of a record, and the verdicts on its patch."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class OnRelease(NamedTuple):
 
     Args:
         distribution, version: the release.
-        verdict: the verdict of `lightning-patches status`, or "unpatched" or "removed" for a record that is no patch.
-        reason: the whole reason.
-        in_short: the reason for readers who know how a patch is applied.
+        verdict: the verdict of `lightning-patches status`; "unpatched" or "removed" for a record that is not a patch.
+        reason: the complete reason.
+        in_short: the reason in short, see :attr:`lightning_patches.engine.verdicts.Entry.in_short`.
     """
 
     distribution: str
@@ -39,7 +39,7 @@ class OnRelease(NamedTuple):
 
 
 def by_number(record: Record, distribution: str, version: str, selection: Selection) -> list[OnRelease]:
-    """Return the verdict on a release by its number; none for a record that is no bug of a release."""
+    """Return the verdict on a release by its number; an empty list if the record is not limited to releases."""
     if not record.affected:
         return []
     ranges = record.affected
@@ -66,7 +66,7 @@ def by_number(record: Record, distribution: str, version: str, selection: Select
 
 
 def installed(record: Record, namespaces: set[str], setting: _toggle.Toggle) -> list[OnRelease]:
-    """Return the verdicts on the installed code, only in these namespaces if there are any."""
+    """Return the verdicts on the installed code. If ``namespaces`` is not empty, only on these namespaces."""
     assert setting.selection is not None
     if isinstance(record, Patch):
         return [
@@ -86,7 +86,7 @@ _known: dict[tuple[object, ...], list[Entry]] = {}
 
 
 def _entries(setting: _toggle.Toggle) -> list[Entry]:
-    """Return the verdicts on all patches. They are slow to compute, and cached until the installed packages change."""
+    """Return the verdicts on all patches. They are cached until the installed packages change, since this is slow."""
     key = (setting, *((one.distribution, one.version, *one.packages.values()) for one in find_installed()))
     if key not in _known:
         _known.clear()

@@ -1,7 +1,5 @@
-"""Annotations for GitHub Actions.
-
-Bugs that are not fixed are errors, bugs with an opt-in patch are warnings, and the others are notices.
-"""
+"""Annotations for GitHub Actions: errors for bugs that are not fixed, warnings for bugs with an opt-in patch, and
+notices for the others."""
 
 from __future__ import annotations
 

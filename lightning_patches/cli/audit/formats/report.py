@@ -23,12 +23,12 @@ class Report(NamedTuple):
 
     Args:
         audited: the releases.
-        gaps: the parts that were not understood or not read.
-        setting: LIGHTNING_PATCHES.
-        failing: names of the bugs that end with status 1.
-        fail_on: the kind of bugs that end with status 1.
+        gaps: the parts that could not be parsed or read.
+        setting: the setting of LIGHTNING_PATCHES.
+        failing: names of the bugs that cause exit status 1.
+        fail_on: the option ``--fail-on``.
         status: the exit status.
-        show_all: True to show the bugs that the patches fix, too.
+        show_all: True to also show the bugs that the patches fix.
         show_fixes: True to list upstream's later fixes that have no patch.
     """
 
@@ -47,11 +47,11 @@ class Report(NamedTuple):
 
     @property
     def releases(self) -> list[dict[str, Any]]:
-        """The releases with the bugs to show, with the keys that ``--json`` has."""
+        """The releases with the bugs to show, with the keys of ``--json``."""
         return [as_dict(one, self.show_all) for one in self.audited]
 
     def write(self, text: str) -> None:
-        """Write text for another tool. The hint for the user goes to stderr."""
+        """Write text for another tool to stdout, and a hint for the user to stderr."""
         if text:
             _output.write(text)
         if self.failing:
@@ -59,7 +59,7 @@ class Report(NamedTuple):
 
     @property
     def ignore(self) -> str:
-        """The options that accept all failing bugs."""
+        """The options with which the user accepts all failing bugs."""
         return " ".join(f"--ignore {name}" for name in self.failing)
 
 
@@ -97,10 +97,10 @@ def _bug_as_dict(bug: Bug) -> dict[str, Any]:
 
 
 def headline(one: Audited) -> str:
-    """The result in one sentence."""
+    """Return the result for a release in one or two sentences."""
     what = f"{one.distribution} {one.version}" if one.version else str(one.requirement)
     if one.version is None:
-        return f"{what}: the release is unknown, and so are its bugs."
+        return f"{what}: the release is unknown, so its bugs are unknown."
     if not one.known and not one.bugs:
         return f"{what} is not a known release: its bugs are unknown."
     if one.is_compromised:
@@ -118,12 +118,12 @@ def headline(one: Audited) -> str:
     if more:
         text += f" {more} more occur{'s' if more == 1 else ''} only with an older torch."
     if gate.is_unknown(one.version, ()):
-        text += " For 1.5 to 1.7, the only known bugs are those that keep them from running with current packages."
+        text += " Releases 1.5 to 1.7 were checked only for bugs that keep them from running with current packages."
     return text
 
 
 def advice(one: Audited) -> str:
-    """Advice in one or two sentences."""
+    """Return advice for a release in one or two sentences."""
     if one.is_compromised:
         return f"{ADVICE}."
     if one.version is None:
@@ -134,17 +134,17 @@ def advice(one: Audited) -> str:
     steps = [*_without_patch(one.distribution, unpatched)]
     covered = sum(bug.covered and bug.is_counted for bug in one.bugs)
     if covered and not one.has_patches:
-        which = f"the other {covered}" if unpatched else f"{covered} of them"
-        steps.append(f"add `import lightning_patches` above every import of Lightning, for {which}")
+        fixes = f"fixes the other {covered}" if unpatched else f"fixes {covered} of them"
+        steps.append(f"add `import lightning_patches` above every import of Lightning, which {fixes}")
     left_out = sum(bug.left_out for bug in one.bugs)
     if left_out:
-        steps.append(f"change {toggle.VARIABLE}, which leaves out {left_out} patches that are on by default")
+        steps.append(f"change {toggle.VARIABLE}, which does not select {left_out} default patches")
     opt_in = f" {_OPT_IN}" if any(bug.cover == "opt-in" and not bug.refused for bug in one.bugs) else ""
     return f"{'; '.join(steps) or 'nothing'}.{opt_in}"
 
 
 def _without_patch(distribution: str, records: Sequence[Unpatched]) -> Iterator[str]:
-    """Advice for bugs that have no patch: that of the record, or the release to upgrade to."""
+    """Yield advice for bugs that have no patch: the record's advice, or the release to move to."""
     for record in records:
         if record.do:
             yield f"{record.do[0].lower()}{record.do[1:]}, for {record.name}"
@@ -155,7 +155,7 @@ def _without_patch(distribution: str, records: Sequence[Unpatched]) -> Iterator[
 
 
 def bug_in_words(one: dict[str, Any], bug: dict[str, Any]) -> str:
-    """A bug of a release, and whether it is fixed."""
+    """Return two sentences: the effect of a bug, and if it is fixed."""
     fixed = "Fixed by the patches" if one["has_patches"] else "Would be fixed by the patches"
     how = fixed if bug["covered"] else bug["reason"][:1].upper() + bug["reason"][1:]
     return f"{one['distribution']} {one['version']}: {bug['harm']} {how}."

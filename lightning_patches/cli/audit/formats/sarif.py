@@ -1,6 +1,6 @@
 """A SARIF 2.1.0 document: a rule for each bug, and a result for each bug of each release.
 
-An unknown release gets a notification, because a document without results would mean that it has no bugs.
+An unknown release gets a notification, since without results it would seem to have no bugs.
 """
 
 from __future__ import annotations

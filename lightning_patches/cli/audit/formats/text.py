@@ -14,10 +14,10 @@ _STYLES = {"yes": "green", "opt-in": "yellow", "no": "bold red"}
 _FIXED = {"yes": "yes", "opt-in": "opt-in", "no": "NO"}
 _VERDICTS = {
     "patched": "have a patch here",
-    "open": "could have one, but do not yet",
+    "open": "have no patch yet",
     "not patchable": "cannot be patched in a running program",
-    "nothing to patch": "need none",
-    "left out": "left out on purpose",
+    "nothing to patch": "need no patch",
+    "left out": "have no patch on purpose",
 }
 
 
@@ -41,10 +41,10 @@ def _write_releases(report: Report) -> None:
     if not audited:
         _write_nothing(report)
         return
-    alike: dict[tuple[str, str], list[Audited]] = {}
+    same_text: dict[tuple[str, str], list[Audited]] = {}
     for one in audited:
-        alike.setdefault((headline(one), advice(one)), []).append(one)
-    for number, group in enumerate(alike.values()):
+        same_text.setdefault((headline(one), advice(one)), []).append(one)
+    for number, group in enumerate(same_text.values()):
         if number:
             _output.write()
         _write_release(group, report)
@@ -60,7 +60,7 @@ def _write_releases(report: Report) -> None:
 def _write_nothing(report: Report) -> None:
     text = NOTHING
     if report.gaps.trouble or report.gaps.unclear:
-        text = "Some files may require Lightning, but could not be understood. The others do not require it."
+        text = "Some files may require Lightning, but could not be parsed. The others do not require it."
     elif report.gaps.skipped:
         text = "The files that were read do not require Lightning. Some files were not read."
     _output.write(text)
@@ -76,7 +76,7 @@ def _write_release(group: list[Audited], report: Report) -> None:
         _write(f"in: {'; '.join(f'{each.file}, line {each.line}' for each in group)}")
     for note in dict.fromkeys(note for each in group for note in each.notes):
         _write(f"note: {note}.")
-    if _is_beside(one, report.audited) and not report.show_all:
+    if _is_secondary(one, report.audited) and not report.show_all:
         pinned = f"{one.distribution}=={one.version}"
         _write(f"If your scripts import pytorch_lightning, run `lightning-patches audit {pinned}`.")
         return
@@ -105,8 +105,8 @@ def _row(bug: Bug) -> tuple[str, str, str, str, str]:
     return record.name, record.group, _FIXED[bug.fixed], records.fixed_in(record), record.impact.summary
 
 
-def _is_beside(one: Audited, audited: list[Audited]) -> bool:
-    """True for the pytorch-lightning that ``pip install lightning`` also installs. Few scripts import it."""
+def _is_secondary(one: Audited, audited: list[Audited]) -> bool:
+    """True for a pytorch-lightning that is installed together with ``lightning``, since few scripts import it."""
     installed = [each.distribution for each in audited if each.requirement is None]
     return one.requirement is None and one.distribution == "pytorch-lightning" and "lightning" in installed
 
@@ -118,7 +118,7 @@ def _write_upstream_fixes(version: str, show_fixes: bool) -> None:
     parts = ", ".join(f"{count} {_VERDICTS[verdict]}" for verdict, count in counts.items() if count)
     hint = "" if show_fixes else " `--fixes` lists those without a patch."
     _output.write()
-    _write(f"Upstream has fixed {sum(counts.values())} bugs of {version} since: {parts}.{hint}")
+    _write(f"Upstream has fixed {sum(counts.values())} bugs of {version} in later releases: {parts}.{hint}")
     if show_fixes:
         rows = [
             (fix.release, f"#{fix.numbers[0]}", ": ".join(filter(None, (fix.verdict, fix.reason))), fix.bug)

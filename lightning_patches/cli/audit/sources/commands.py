@@ -13,7 +13,7 @@ from lightning_patches.cli.audit.sources.items import Group, Include, Item, Plac
 from lightning_patches.cli.audit.sources.lines import WITH_FILE, option_of, uses_patches
 
 MAX_COMMANDS = 1 << 20
-"""Characters of commands that are read in one file. The lexer reads about a megabyte per second."""
+"""Most characters of commands that are read in one file. The lexer reads about a megabyte per second."""
 _MAY_INSTALL = re.compile(r"install|sync|create|env|update|patches")
 _WITH_VALUE = ("-n", "--name", "-p", "--prefix", "-i", "--index-url", "--extra-index-url", "-t", "--target", "--python")
 _LOCK_FILES = {
@@ -23,7 +23,7 @@ _LOCK_FILES = {
     "pixi": "pixi.lock",
     "pipenv": "Pipfile.lock",
 }
-"""Tools that install the packages of their lock file."""
+"""Tools that install the packages of a lock file -> the name of that file."""
 
 
 class Shell:
@@ -31,8 +31,8 @@ class Shell:
 
     Args:
         source: the file.
-        place: the file system that the commands see.
-        expand: replaces the variables in a word.
+        place: the file system in which the commands run.
+        expand: a function that replaces the variables in a word.
     """
 
     def __init__(self, source: Source, place: Place, expand: Optional[Callable[[str], str]] = None) -> None:
@@ -54,7 +54,7 @@ class Shell:
 
         Args:
             line: the line.
-            number: its number in the file, or that of a line before it.
+            number: its number in the file, or the number of an earlier line.
         """
         if self._characters_left < 0 or ("$" not in line and not _MAY_INSTALL.search(line)):
             return
@@ -62,7 +62,7 @@ class Shell:
         self._characters_left -= len(line)
         if self._characters_left < 0:
             most = MAX_COMMANDS >> 20
-            yield Skipped(f"{path}, line {number}: more than {most} MB of commands; the others were not read")
+            yield Skipped(f"{path}, line {number}: more than {most} MB of commands; the rest was not read")
             return
         before = self.directory
         try:
@@ -122,7 +122,7 @@ class Shell:
 
     @property
     def _group(self) -> Group:
-        """The packages of different commands are in different groups."""
+        """A separate group for each command."""
         return (f"command {self._number}",)
 
 

@@ -10,10 +10,10 @@ from lightning_patches.cli.audit.sources.lines import read_pip_line
 
 
 def read_environment(dependencies: list[Any], source: Source) -> Iterator[Item]:
-    """Read the packages of conda, and the mappings with lines for pip.
+    """Read the dependencies of an environment.yml: packages of conda, and lines for pip.
 
     Args:
-        dependencies: the parsed list of environment.yml.
+        dependencies: the parsed list of dependencies.
         source: the file.
     """
     for item in dependencies:

@@ -1,4 +1,4 @@
-"""Read what the RUN lines of a Dockerfile install.
+"""Read the packages that the RUN lines of a Dockerfile install.
 
 The paths in a RUN line are paths of the image. COPY and ADD map them to files of the build context.
 """
@@ -20,29 +20,29 @@ from lightning_patches.cli.audit.sources.items import Checkout, Item, Place, Sou
 from lightning_patches.cli.audit.sources.lines import logical_lines, uses_patches
 
 MAX_STAGES = 100
-"""Stages of a Dockerfile, and copies."""
+"""Most stages of a Dockerfile, and most copies."""
 MAX_EXPANDED = 1 << 20
-"""Characters that the variables of one Dockerfile may expand to."""
+"""Most characters of expanded variables in one Dockerfile."""
 MAX_LOOKUPS = 10_000
-"""Copies in which files are looked up."""
+"""Most copies that are searched for files."""
 
 
 def read_dockerfile(source: Source) -> Iterator[Item]:
     """Read a Dockerfile.
 
     Raises:
-        UsageError: it is too large.
+        UsageError: the Dockerfile is too large.
     """
     dockerfile = _Dockerfile(source)
     for number, instruction, rest in _instructions(_files.lines(source.text)):
         yield from uses_patches(f"{instruction} {rest}")
         yield from dockerfile.read(number, instruction, rest)
-    yield Unclear(f"{source.path} does not install Lightning by its name; the base image may have it", True)
+    yield Unclear(f"{source.path} does not install Lightning by name; its base image may contain Lightning", True)
 
 
 @dataclass
 class _Copy:
-    """``COPY``, ``ADD`` or a mount: a path of the image has one of these files, or is a directory with them.
+    """``COPY``, ``ADD`` or a mount: files or directories that a path of the image contains.
 
     Args:
         sources: paths in the build context, or in a stage.
@@ -55,13 +55,13 @@ class _Copy:
     stage: Optional[_Stage] = None
 
     def sources_of(self, path: str) -> Iterator[str]:
-        """The paths that may have been copied to a path of the image."""
+        """Yield the source paths that may have been copied to a path of the image."""
         base = posixpath.basename(path)
         below = path[len(self.target) :].lstrip("/") if path.startswith(self.target.rstrip("/") + "/") else ""
         for source in self.sources:
             pattern = posixpath.basename(source)
             if any(character in pattern for character in "*?["):
-                # Python below 3.9 takes very long for patterns with many stars.
+                # Python below 3.9 takes a very long time for patterns with many stars.
                 is_short = len(pattern) < 100 and pattern.count("*") < 4
                 if below == base and is_short and fnmatch.fnmatchcase(base, pattern):
                     yield posixpath.join(posixpath.dirname(source), base)
@@ -79,7 +79,7 @@ class _Stage:
 
     Args:
         directory: its working directory.
-        copies: the copies into it, the oldest first.
+        copies: the copies into the stage, oldest first.
     """
 
     directory: str = "/"
@@ -87,7 +87,7 @@ class _Stage:
 
 
 class _Image(Checkout):
-    """The file system of an image. Its files are those of the build context that were copied."""
+    """The file system of an image: the files of the build context that were copied."""
 
     def __init__(self, root: str, project: Place, file: str) -> None:
         super().__init__(root, project)
@@ -106,7 +106,7 @@ class _Image(Checkout):
                 found = super().locate(path)
                 if found is not None:
                     return found
-            else:  # the last copy is looked up first
+            else:  # search the last copy first
                 left += [(copy.stage, source) for copy in stage.copies for source in [*copy.sources_of(path)][::-1]]
         return None
 
@@ -128,7 +128,7 @@ class _Dockerfile:
         Args:
             number: its line number.
             instruction: its name in capitals.
-            rest: the text after its name.
+            rest: the text after the name.
 
         Raises:
             UsageError: the Dockerfile is too large.
@@ -154,10 +154,10 @@ class _Dockerfile:
             del stage.copies[copies:]
 
     def _expand(self, text: str) -> str:
-        """Expand ``$NAME``, ``${NAME}`` and ``${NAME:-default}``. Unset variables stay as they are.
+        """Expand ``$NAME``, ``${NAME}`` and ``${NAME:-default}``. Unset variables are not changed.
 
         Raises:
-            UsageError: the expansions of this Dockerfile are too long.
+            UsageError: the expanded variables of this Dockerfile are too long.
         """
         if "$" not in text:
             return text
@@ -238,15 +238,15 @@ _BASE_IMAGES = (
     (re.compile(r"python:(\d+\.\d+)"), "python=={}.*"),
     (re.compile(r"pytorch:(\d+\.\d+\.\d+)"), "torch=={}"),
 )
-"""Patterns for the last part of an image's name, and the package version that such an image has."""
+"""Patterns for the last part of an image's name -> the package version of such an image."""
 _INSTRUCTION = re.compile(r"\s*([A-Za-z]+)\s+(.*)", re.DOTALL)
 _HEREDOC = re.compile(r"<<-?[\"']?([A-Za-z_]\w{0,99})")
 
 
 def _instructions(lines: list[str]) -> Iterator[tuple[int, str, str]]:
-    """The line number, the name and the rest of each instruction.
+    """Yield the line number, the name and the rest of each instruction.
 
-    Continued lines are joined with blanks. The text of a heredoc follows its command, with its line breaks.
+    Continued lines are joined with spaces. The text of a heredoc follows its command, with line breaks.
     """
     last = {line.strip(): index for index, line in enumerate(lines)}
     at = 0

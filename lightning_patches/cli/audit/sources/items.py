@@ -1,4 +1,4 @@
-"""The items that readers yield, and the places where the paths in a file are looked up."""
+"""The items that readers yield, and the file systems in which they find the paths of a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Group = Tuple[str, ...]
 
 
 class Place:
-    """A directory on this machine. Only the files in it can be read.
+    """A directory on this machine. Only files in it can be read.
 
     Args:
         root: the directory.
@@ -27,20 +27,20 @@ class Place:
 
     @property
     def outside(self) -> str:
-        """The end of a sentence about a path that is not in this place."""
+        """The end of a sentence about a path outside of this place."""
         return f"is not in the project, {self.root}"
 
     def locate(self, path: str) -> Optional[str]:
-        """Return the path on this machine; ``None`` if it is outside."""
+        """Return the path on this machine; ``None`` if it is outside of this place."""
         return path if _files.inside(self.root, path) else None
 
 
 class Checkout(Place):
-    """The file system that commands of a workflow or a notebook see. Its root is a directory of the project.
+    """The file system in which commands of a workflow or notebook run. Its root is a directory of the project.
 
     Args:
         root: the directory.
-        project: files outside of it are not read, even if they are in the directory.
+        project: the project. Files outside of it are not read, even if links in ``root`` lead to them.
     """
 
     paths: Any = posixpath
@@ -65,8 +65,8 @@ class Source(NamedTuple):
     Args:
         path: its path on this machine.
         text: its content.
-        place: where the paths in it are looked up.
-        path_there: its path in that place.
+        place: the file system for the paths in the file.
+        path_there: the file's path in ``place``.
         context: for a Dockerfile, the build context of ``docker build``; "" for the directory of the file.
     """
 
@@ -92,9 +92,9 @@ class Spec(NamedTuple):
     Args:
         text: the requirement in pip's syntax.
         line: its line, from 1; 0 if the reader does not know it.
-        after: without ``line``, the first line that may have it.
-        written: without ``line``, other text of its line.
-        group: the group that it is installed with.
+        after: if ``line`` is 0, the first line that may have the requirement.
+        written: if ``line`` is 0, other text of that line.
+        group: the group with which it is installed.
         is_locked: True if it is from a lock file.
         is_line: True if pip reads it as a line of a file, so that it must be a requirement or a path.
     """
@@ -113,11 +113,11 @@ class Include(NamedTuple):
 
     Args:
         path: its path in ``place``.
-        place: the place of the file or command that names it.
+        place: the file system of the file or command that names it.
         line: the line that names it; 0 if unknown.
         group: the group of all its requirements.
-        is_requirements_file: True if pip reads it as a requirements file, whatever its name is.
-        is_needed: False if the tool would do without it.
+        is_requirements_file: True if pip reads it as a requirements file, independent of its name.
+        is_needed: False if the command also works without the file.
     """
 
     path: str
@@ -133,7 +133,7 @@ class Unclear(NamedTuple):
 
     Args:
         text: a sentence without its full stop.
-        if_none: True if it matters only when the file and its includes require no Lightning.
+        if_none: True if this matters only if the file and its includes do not require Lightning.
     """
 
     text: str
@@ -141,13 +141,13 @@ class Unclear(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """A part that was not read, although it may require Lightning: a sentence without its full stop."""
+    """A sentence, without its full stop, about a part that was not read, although it may require Lightning."""
 
     text: str
 
 
 class Locks(NamedTuple):
-    """A tool locks this project for all Pythons that it allows."""
+    """A sign that a tool locks this project for all Pythons that it allows."""
 
 
 Item = Union[Spec, Include, Unclear, Skipped, Locks]

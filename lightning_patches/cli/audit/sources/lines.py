@@ -1,4 +1,4 @@
-"""The syntax of lines that pip and shells read."""
+"""Parse lines of requirements files and of shell commands."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def uses_patches(text: str) -> Iterator[Spec]:
 
 
 def logical_lines(lines: list[str], begin: int = 0) -> Iterator[tuple[int, str]]:
-    """Join each line that ends in a backslash with the next one. Yield them with the number of their first line.
+    """Join each line that ends in a backslash with the next line. Yield the number of the first line, and the text.
 
     Args:
         lines: the lines.
-        begin: the number of lines before them.
+        begin: the number of earlier lines.
     """
     joined: list[str] = []
     first = begin + 1
@@ -51,7 +51,7 @@ def read_pip_line(line: str, number: int, source: Source, group: Group = ()) -> 
     option, value = option_of(line)
     if option in WITH_FILE:
         if "://" in value:
-            yield Skipped(f"{source.path}, line {number}: the file is at an address, and was not downloaded")
+            yield Skipped(f"{source.path}, line {number}: the included file is a URL, and was not downloaded")
         else:
             yield Include(source.beside(value), source.place, number, group, is_requirements_file=True)
         return
@@ -61,7 +61,7 @@ def read_pip_line(line: str, number: int, source: Source, group: Group = ()) -> 
 
 
 def is_path(line: str) -> bool:
-    """True if a line that is no requirement is a path, an address or an option."""
+    """True if a line that is not a requirement is a path, a URL or an option."""
     first = line.split()[0]
     return line.startswith(("-", ".")) or "://" in first or re.search(r"[/\\]", first) is not None
 
@@ -77,7 +77,7 @@ def _without_options(line: str) -> str:
 
 
 def option_of(line: str) -> tuple[str, str]:
-    """Split ``-r x``, ``-rx`` or ``--requirement=x`` into option and value. Return "" for other texts."""
+    """Split ``-r x``, ``-rx`` or ``--requirement=x`` into option and value. Both are "" for other texts."""
     for option in (*WITH_FILE, "-e", "--editable") if line.startswith("-") else ():
         rest = line[len(option) :]
         if line.startswith(option) and (rest[:1] in (" ", "\t", "=") or (rest and option[1] != "-")):

@@ -1,4 +1,5 @@
-"""Read lock files: those in TOML, Pipfile.lock, conda-lock.yml, pixi.lock, and conda's explicit lists."""
+"""Read lock files: uv.lock, poetry.lock and others in TOML, Pipfile.lock, conda-lock.yml, pixi.lock, and conda's
+explicit lists."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def read_pipfile_lock(source: Source) -> Iterator[Item]:
 
 
 def read_packages(packages: list[Any]) -> Iterator[Spec]:
-    """Read the packages of conda-lock.yml or pixi.lock. Those of pixi.lock may have only an address."""
+    """Read the packages of conda-lock.yml or pixi.lock. A package of pixi.lock may have only a URL."""
     for package in packages:
         if "name" in package and "version" in package:
             yield Spec(f"{package['name']}=={package['version']}", package["name"].line, is_locked=True)
@@ -52,7 +53,7 @@ def is_explicit(text: str) -> bool:
 
 
 def read_explicit(source: Source) -> Iterator[Item]:
-    """Read an explicit list of conda: an address on each line."""
+    """Read an explicit list of conda, which has a URL in each line."""
     for number, line in enumerate(_files.lines(source.text), 1):
         yield from _read_address(line, number)
 

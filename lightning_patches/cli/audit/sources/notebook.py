@@ -1,4 +1,4 @@
-"""Read what the cells of a notebook install with ``!pip install`` or ``%pip install``."""
+"""Read the packages that a notebook installs with ``!pip install`` or ``%pip install``."""
 
 from __future__ import annotations
 

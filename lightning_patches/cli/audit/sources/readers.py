@@ -1,7 +1,7 @@
-"""The reader of each kind of file.
+"""Choose the reader for a file.
 
-A file without a reader, or for which no parser is installed, is refused: a file that was not understood must never
-count as one that requires no Lightning.
+Unsupported files, and files for which no parser is installed, are refused. Otherwise they would count as files that do
+not require Lightning.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ READ = (
 
 
 def read_yaml(source: Source) -> Iterator[Item]:
-    """Read a YAML file: its content tells its kind."""
+    """Read a YAML file. Its content determines its kind."""
     if is_explicit(source.text):
         yield from read_explicit(source)
         return
@@ -58,10 +58,10 @@ class Format(NamedTuple):
     """A kind of file.
 
     Args:
-        name: a pattern for its name in lower case.
-        reader: its reader; ``None`` if it is not supported.
-        limit: the largest size that is read, in bytes.
-        cost: the time that a byte takes, compared with JSON.
+        name: a pattern for the file's name in lower case.
+        reader: the reader; ``None`` if the format is not supported.
+        limit: the largest file that is read, in bytes.
+        cost: the time to parse a byte, relative to JSON.
     """
 
     name: str
@@ -86,11 +86,11 @@ _FORMATS = (
 
 
 def format_of(path: str, is_requirements_file: bool = False) -> Format:
-    """The format of a file.
+    """Return the format of a file.
 
     Args:
         path: the file.
-        is_requirements_file: True if it is a requirements file, whatever its name is.
+        is_requirements_file: True if it is a requirements file, independent of its name.
     """
     name = "" if is_requirements_file else os.path.basename(path).lower()
     return next(one for one in _FORMATS if re.fullmatch(one.name, name, re.DOTALL))

@@ -9,11 +9,11 @@ from lightning_patches.cli.audit.requirements import specifier
 from lightning_patches.cli.audit.sources.items import Include, Item, Locks, Source, Spec, Unclear
 
 UNKNOWN_ADDRESS = "https://unknown.invalid"
-"""The address of a requirement that comes from a directory or a repository, without a release."""
+"""The URL of a requirement that is installed from a directory or repository, and so has no known release."""
 
 
 def read_pyproject(source: Source) -> Iterator[Item]:
-    """Read pyproject.toml, also the tables of Poetry, PDM, uv and pixi."""
+    """Read pyproject.toml, including the tables of Poetry, PDM, uv and pixi."""
     data = _files.parse_toml(source.text)
     project, tool = data.get("project", {}), data.get("tool", {})
     yield from python_spec(project.get("requires-python"))
@@ -56,13 +56,13 @@ def read_pipfile(source: Source) -> Iterator[Item]:
 
 
 def python_spec(spec: Any) -> Iterator[Spec]:
-    """Yield a requirement of Python, if there is one."""
+    """Yield a requirement of Python if ``spec`` is a text."""
     if isinstance(spec, str):
         yield Spec(f"python{specifier(spec, 'python')}")
 
 
 def versions_by_name(table: Any) -> Iterator[Spec]:
-    """Read ``{name: version}`` or ``{name: {version: ...}}``, as Poetry, Pipenv and pixi write it."""
+    """Read ``{name: version}`` or ``{name: {version: ...}}``, the format of Poetry, Pipenv and pixi."""
     for name, value in table.items():
         for one in value if isinstance(value, list) else [value]:
             version = one.get("version") if isinstance(one, dict) else one
@@ -80,7 +80,7 @@ def _texts(texts: Any, extra: str = "") -> Iterator[Spec]:
 
 
 def _pixi_tables(data: Any) -> Iterator[Spec]:
-    """Read the tables of pixi for conda and pip, also those of features and platforms."""
+    """Read the tables of pixi for conda and pip, including those of features and platforms."""
     for name, feature in [("", data), *data.get("feature", {}).items()]:
         for table in [feature, *feature.get("target", {}).values()]:
             for key in ("dependencies", "pypi-dependencies", "host-dependencies"):

@@ -21,7 +21,7 @@ def read_workflow(data: Any, source: Source) -> Iterator[Item]:
     """
     yield from uses_patches(source.text)
     shell = Shell(source, Checkout(checkout_of(source.path) or source.directory, source.place))
-    for run, directory in dict.fromkeys(_runs(data)):  # YAML aliases may repeat one many times
+    for run, directory in dict.fromkeys(_runs(data)):  # YAML aliases may repeat a step many times
         shell.directory = "/"
         shell.directory = shell.path(directory)
         for number, line in logical_lines(_files.lines(run), run.line - 1):
@@ -30,7 +30,7 @@ def read_workflow(data: Any, source: Source) -> Iterator[Item]:
 
 
 def _runs(data: Any) -> Iterator[tuple[_files.YamlText, str]]:
-    """The commands of all steps, and the directory in which they run."""
+    """Yield the commands of each step, and the directory in which they run."""
     known: set[int] = set()
     for job in [*(data.get("jobs") or {}).values(), data.get("runs")]:
         steps = job.get("steps") if isinstance(job, dict) else None
@@ -43,9 +43,9 @@ def _runs(data: Any) -> Iterator[tuple[_files.YamlText, str]]:
 
 
 def checkout_of(path: str) -> Optional[str]:
-    """The checkout in which a workflow or an action runs: the parent of the last ``.github``.
+    """Return the checkout in which a workflow or an action runs: the parent of the last ``.github``.
 
-    Return ``None`` for a file that is not below ``.github/workflows`` or ``.github/actions``.
+    Returns ``None`` for a file that is not below ``.github/workflows`` or ``.github/actions``.
     """
     for whole in (os.path.normpath(path), os.path.abspath(path)):
         parts = whole.split(os.sep)
