@@ -91,7 +91,7 @@ def test_audit_counts_all_upstream_fixes(capsys: pytest.CaptureFixture[str], mon
     cli.main(["audit", *spec])
     text = " ".join(capsys.readouterr().out.split())
     assert (
-        f"has fixed {sum(one['upstream'].values())} bugs of 2.2.5 in later releases: {one['upstream']['patched']} have a"
+        f"has fixed {sum(one['upstream'].values())} bugs of 2.2.5 in later releases: {one['upstream']['patched']} have"
         in text
     )
     assert "#21361" not in text

@@ -166,8 +166,8 @@ def _both_ends(chunks: Iterator[bytes], file: IO[bytes], left_out: list[str]) ->
         return
     begin = size - MAX_BYTES // 2
     left_out.append(
-        f"{(begin - done) / (1 << 30):.1f} GB in the middle of the log were not read. Later line numbers do not count the "
-        "lines in that part."
+        f"{(begin - done) / (1 << 30):.1f} GB in the middle of the log were not read. Later line numbers do not count "
+        "the lines in that part."
     )
     file.seek(begin)
     yield b"\n"
