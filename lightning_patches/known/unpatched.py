@@ -180,9 +180,9 @@ UNCOUNTED = (
         group="feature",
         upstream=Upstream(issues=(12205, 17207, 19740)),
         impact=Impact(
-            "val_check_interval counts batches, not optimizer steps. If the batches of an epoch are no multiple of "
-            "accumulate_grad_batches, the last step of the epoch is shorter, and validations drift against the "
-            "steps.",
+            "val_check_interval counts batches, not optimizer steps. If the number of batches per epoch is not a "
+            "multiple of accumulate_grad_batches, the last step of an epoch has fewer batches, so the number of steps "
+            "between validations changes.",
             (
                 "val_check_interval counts batches and not optimizer steps with accumulate_grad_batches",
                 "val_check_interval is not in global steps under gradient accumulation",
@@ -191,7 +191,7 @@ UNCOUNTED = (
             ),
         ),
         do="Use Trainer(val_check_interval=steps * accumulate_grad_batches, check_val_every_n_epoch=None). If "
-        "validations drift, set limit_train_batches to a multiple of accumulate_grad_batches",
+        "that number changes, set limit_train_batches to a multiple of accumulate_grad_batches",
     ),
     Unpatched(
         name="log-of-a-dict",
