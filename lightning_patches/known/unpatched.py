@@ -190,8 +190,8 @@ UNCOUNTED = (
                 "validate every n optimizer steps with gradient accumulation",
             ),
         ),
-        do="Use Trainer(val_check_interval=steps * accumulate_grad_batches, check_val_every_n_epoch=None). If "
-        "that number changes, set limit_train_batches to a multiple of accumulate_grad_batches",
+        do="Use Trainer(val_check_interval=steps * accumulate_grad_batches, check_val_every_n_epoch=None), and "
+        "set limit_train_batches to a multiple of accumulate_grad_batches",
     ),
     Unpatched(
         name="log-of-a-dict",
