@@ -171,7 +171,7 @@ def test_inexact_context_is_refused(tmp_path, text, reason):
 
 def test_missing_file_is_refused(tmp_path):
     state, why = _diffs.state(made_up(tmp_path), "lightning", {}.get)
-    assert (state, why) == ("does not apply", "compiled-log.patch: there is no lightning/pytorch/loop.py")
+    assert (state, why) == ("does not apply", "compiled-log.patch: lightning/pytorch/loop.py does not exist")
 
 
 @pytest.mark.parametrize(

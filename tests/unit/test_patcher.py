@@ -924,7 +924,7 @@ def test_drift_is_reported(world: World, capsys: pytest.CaptureFixture[str]) -> 
     assert world.load().compute(3) == 6
     assert capsys.readouterr().err == (
         f"lightning_patches: toy is not applied: {FUNCTION} in lightning 2.3.3 is not the code of any known release; "
-        "left alone\n"
+        "left unchanged\n"
     )
 
 
