@@ -138,7 +138,8 @@ def notice_once(key: str, message: str) -> None:
 def say(message: str, details: str = "") -> None:
     """Write one line to stderr, and then the lines of ``details``. Does nothing if stderr is closed.
 
-    Writes past the stream's buffer. If the buffer can't be flushed at exit, Python ends with status 120.
+    Writes to the file descriptor, not to the stream: if the stream's buffer can't be flushed at exit, Python ends with
+    status 120.
     """
     lines = [f"lightning_patches: {printable(message)}", *(f"  {printable(line)}" for line in details.splitlines())]
     stream, line = sys.stderr, "\n".join(lines) + "\n"

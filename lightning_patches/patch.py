@@ -132,8 +132,8 @@ class Impact(NamedTuple):
         error: first line of the error as printed, with ``...`` for varying parts; "" if there is no error.
         frames: parts of frames (path and function). A traceback of the bug has one of them. Needed only for frames
             outside of the targets' files.
-        would_tell: the end of a sentence that names further evidence for this bug. Needed if there is no error, or if
-            the symptom has several possible causes.
+        would_tell: what the user should check to be sure that this bug is the cause. It continues the message "To be
+            sure, check". Needed if there is no error, or if the symptom has several possible causes.
         consequences: later errors that the bug causes.
     """
 
@@ -184,7 +184,7 @@ class Patch(NamedTuple):
             present: environment variables that are set (in capitals), and names that a script uses. A name that starts
             with ``-`` must be absent.
         added: the first version of this package with the patch.
-        only_with: versions of other packages, or of Python, without which the bug does not occur: ``"torch>=2.6"``.
+        only_with: versions of other packages, or of Python. The bug occurs only with these: ``"torch>=2.6"``.
         witnesses: further locations that distinguish fixed from affected source, if the official fix changed other
             functions than our targets.
         needs: features of other packages. Without them the patch is ``not-supported`` and changes nothing.
@@ -193,8 +193,8 @@ class Patch(NamedTuple):
             on an applied patch also calls it. It may import torch. For tests see ``tests/support/old_torch``.
         after: names of patches that this one wraps. Patches with a shared target must declare their order, directly or
             indirectly.
-        around: names of patches that wrap this one, but that this one can wrap, too. In a fork that already has the
-            diff of one of them, this patch wraps it.
+        around: names of patches that usually wrap this one. If a fork already has the diff of one of them, this patch
+            wraps it instead.
         fixed_by: for a ``warn-...`` patch, the patches that fix the bug. If a fork has one of them, the engine skips
             the warning.
         module: for a record of the index (``patches/_index.py``), the module in :mod:`lightning_patches.patches` that
@@ -259,7 +259,7 @@ class Patch(NamedTuple):
 
     @property
     def affected_known(self) -> Tuple[str, ...]:
-        """The ranges of 1.8 and later, which have boundaries and diffs."""
+        """The ranges of release 1.8 and later."""
         return tuple(one for one in self.affected if not one.startswith(_OLD))
 
     @property

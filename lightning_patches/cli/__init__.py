@@ -1,8 +1,7 @@
 """The command line ``lightning-patches``, also ``python -m lightning_patches``.
 
-A command is a module of this package whose name has no leading underscore (a trailing one avoids the name of a builtin:
-``list_``). It is found automatically, and imported only when it is used, or when the help lists all commands. It
-defines:
+Each module of this package whose name has no leading underscore is a command. ``list_`` is the command ``list``. A
+module is imported only when its command is used, or when the help lists all commands. It defines:
 
 ``HELP``
     one line for the list of commands; the module's docstring is the text of ``lightning-patches COMMAND --help``.

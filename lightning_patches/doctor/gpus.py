@@ -125,7 +125,7 @@ def no_peer_access(facts: Facts) -> Iterator[Finding]:
             "note",
             f"these GPUs cannot reach each other directly: {pairs}{more}",
             "NCCL uses the host's shared memory (/dev/shm), which is slower.",
-            "Nothing, if training starts. If it hangs, run it with NCCL_DEBUG=INFO, then with NCCL_P2P_DISABLE=1.",
+            "You need to do nothing if training starts. If it hangs, set NCCL_DEBUG=INFO, then NCCL_P2P_DISABLE=1.",
         )
     if facts.iommu and count > 1:
         yield Finding(

@@ -16,7 +16,7 @@ from lightning_patches.known.unpatched import ADVICE, ADVISORY, WITH_PKG_RESOURC
 from lightning_patches.notices import cut
 
 NO_PKG_RESOURCES_SINCE = "2.4.0"
-"""First release that imports without ``pkg_resources``."""
+"""First Lightning release that can be imported without ``pkg_resources``."""
 PKG_RESOURCES_PATCH = "import-without-pkg-resources"
 """The patch with which older releases can be imported without ``pkg_resources``."""
 

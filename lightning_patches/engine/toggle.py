@@ -19,7 +19,7 @@ a group                                the default patches of ``correctness``, `
 =====================================  ==============================================================
 
 A list that begins with an exclusion, or has only ``strict`` and ``quiet``, starts from the default set. A list that
-begins with a name, a number or a group starts from the default patches without which Lightning cannot be imported.
+begins with a name, a number or a group starts from the default patches that Lightning needs to be imported at all.
 """
 
 from __future__ import annotations

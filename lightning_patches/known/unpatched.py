@@ -30,7 +30,7 @@ class Unpatched(NamedTuple):
         distributions: the affected distributions; empty for all that ship Lightning's Trainer and Fabric.
         is_shared: True if other errors have the same message, so that only a traceback through ``impact.frames`` proves
             this one.
-        only_with: versions of other packages without which the bug does not occur, as in
+        only_with: versions of other packages. The bug occurs only with these, as in
             :class:`~lightning_patches.patch.Patch`.
     """
 
@@ -503,7 +503,7 @@ UNCOUNTED = (
     ),
     Unpatched(
         name="object-not-picklable-for-workers",
-        title="The dataset of DataLoader workers can't be pickled, which is needed by default from Python 3.14 on",
+        title="The dataset can't be pickled, but from Python 3.14 on, DataLoader workers get it by pickle",
         group="environment",
         upstream=Upstream(),
         impact=Impact(

@@ -63,7 +63,8 @@ def _import_package():
     except Exception as error:
         try:
             line = "lightning_patches: not activated: " + type(error).__name__ + ": " + str(error) + "\n"
-            os.write(2, line.encode("utf-8"))  # past the buffer: if it can't be flushed, Python ends with status 120
+            # Don't write to sys.stderr: if its buffer can't be flushed at exit, Python ends with status 120.
+            os.write(2, line.encode("utf-8"))
         except Exception:
             pass
     finally:

@@ -27,7 +27,7 @@ MOST_ERRORS = 200
 MASKS = ("dataloader-error-unmasked", "worker-shutdown-error", "error-kept-in-ddp", "tuner-cleanup-on-error")
 """Bugs that replace the first error by another one."""
 MIN_WORDS = 5
-"""Number of words from which a symptom is specific enough to make a bug possible without a traceback."""
+"""A symptom with fewer words is too general to report a bug without a traceback."""
 
 _NAME = re.compile(r"\b(?:\w+_\w+|[A-Z]+[a-z]+[A-Z]\w*)\b")
 _GROUNDS: tuple[Ground, ...] = ("frame", "script", "number", "line", "consequence", "weak line", "words")

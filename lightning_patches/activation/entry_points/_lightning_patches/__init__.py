@@ -129,7 +129,7 @@ def _warn(loaded: bool) -> None:
     line = f"lightning_patches: [rank {rank}] {cause}, but this process is not patched. {advice}\n"
     try:
         if stream is sys.__stderr__ and stream is not None:
-            # Past the buffer: if it can't be flushed at exit, Python ends with status 120.
+            # Don't write to sys.stderr: if its buffer can't be flushed at exit, Python ends with status 120.
             os.write(stream.fileno(), line.encode(stream.encoding or "utf-8", "backslashreplace"))
         else:
             stream.write(line)
