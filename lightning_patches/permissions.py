@@ -48,7 +48,7 @@ def open_trusted(path: object, directories: Mapping[str, Optional[tuple[int, int
         try:
             status = os.lstat(directory)
             if identity is not None and (status.st_dev, status.st_ino) != identity:
-                why = f"{directory!r} was made anew since, and is not the directory that was trusted"
+                why = f"{directory!r} was deleted and created again after the program trusted it"
             else:
                 why = "" if identity is None else why_others_can_change(file, sticky_from=directory)
             if not why:

@@ -303,12 +303,12 @@ def _fill(directory: Path, undo: contextlib.ExitStack) -> None:
 
     Args:
         directory: the directory.
-        undo: receives a call that removes the copies, for the case that the export fails.
+        undo: this function adds a call that removes the copies; the caller runs it if the export fails.
     """
     import wrapt
 
     root = directory / EXPORTED
-    undo.callback(shutil.rmtree, root, ignore_errors=True)  # before the directory exists: a signal may come at any time
+    undo.callback(shutil.rmtree, root, ignore_errors=True)  # first, since a signal may come right after mkdir
     try:
         root.mkdir()
     except FileExistsError:
@@ -316,9 +316,9 @@ def _fill(directory: Path, undo: contextlib.ExitStack) -> None:
         raise
     for package in (_ROOT / "lightning_patches", Path(wrapt.__file__).parent):
         _copy(package, root / package.name)
-    compileall.compile_dir(root, quiet=2)  # otherwise all ranks would do it at once on a shared file system
+    compileall.compile_dir(root, quiet=2)  # otherwise all ranks would compile at once on a shared file system
     launcher = (_ROOT / "lightning_patches" / "activation" / "launcher" / "sitecustomize.py").read_bytes()
-    _write(directory / "sitecustomize.py", launcher)  # last: without it, no Python uses the other files
+    _write(directory / "sitecustomize.py", launcher)  # last, since Python uses the other files as soon as it exists
 
 
 def _remove_empty(directory: Path) -> None:

@@ -139,7 +139,7 @@ def child_environment(base: Mapping[str, str], directory: Path, patches: Optiona
 def why_unsafe(directory: Path) -> str:
     """Return the reason why Python must not import from a directory; "" if it may.
 
-    It must not if other users can write to the directory than to this Python environment.
+    It must not if users can write to the directory who can't write to this Python environment.
     """
     if not (directory / "sitecustomize.py").is_file():
         return "it has no sitecustomize.py (half-removed, or installed in an archive)"
@@ -207,12 +207,12 @@ def _replace_process(command: list[str], environment: dict[str, str]) -> int:
         try:
             stream.flush()
         except Exception:
-            pass  # a closed pipe
-    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and the program would inherit that
+            pass  # the stream is a closed pipe
+    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores these signals, and so would the program
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
     try:
-        if sys.platform == "win32":  # its exec would return to the shell at once
+        if sys.platform == "win32":  # after exec, the shell would not wait for the program
             return subprocess.run(command, env=environment).returncode
         _execute(command, environment)
     except OSError as error:

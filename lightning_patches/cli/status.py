@@ -235,7 +235,7 @@ def _write(
     shown = _shown(found, args)
     used = _used(installed, args.script)
     if shown and used and not (args.all or _is_selective(args)):
-        shown = [entry for entry in shown if entry.namespace == used]  # for the other, the counts above are enough
+        shown = [entry for entry in shown if entry.namespace == used]  # show only counts of the other namespace
     if shown:
         _output.write()
         several = len(by_release(shown)) > 1

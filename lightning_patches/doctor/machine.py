@@ -216,7 +216,7 @@ def _is_busy(port: str) -> bool:
     if not port.isdigit() or not 0 < int(port) < 65536:
         return False
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as torch's store does
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # torch's store also sets this
         try:
             probe.bind(("", int(port)))
             probe.listen(1)

@@ -113,8 +113,8 @@ def skip_frames(function: Any) -> None:
     """
     torch = sys.modules.get("torch")
     if torch is None or not home_of(function).startswith("lightning_patches."):
-        return  # a wrapper of torch: all functions that torch wraps share its code object
-    with contextlib.suppress(Exception):  # a torch without a compiler, or with another private API
+        return  # the function is a wrapper of torch, whose code object belongs to all functions that torch wraps
+    with contextlib.suppress(Exception):  # this torch has no compiler, or another private API
         frames = torch._C._dynamo.eval_frame
         if hasattr(frames, "set_code_exec_strategy"):
             action, strategy = frames._FrameAction, frames._FrameExecStrategy

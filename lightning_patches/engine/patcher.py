@@ -48,7 +48,7 @@ class Patcher:
         self._removed_functions: dict[int, Any] = {}
         """Replacements that :meth:`deactivate` removes, by ``id``; kept for the next call if it is interrupted."""
         self._renew_lock()
-        system.after_fork(self._renew_lock)  # in the child, the thread that holds the lock does not exist
+        system.after_fork(self._renew_lock)  # a forked child lacks the thread that would release the old lock
 
     def _renew_lock(self) -> None:
         self._lock = threading.RLock()

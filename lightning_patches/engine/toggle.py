@@ -6,7 +6,7 @@ A comma-separated list. Items are applied from left to right, so later items tak
 ``1`` ``on`` ``true`` ``yes``          the default set, as ``default``
 ``0`` ``off`` ``false`` ``no``         nothing, as ``none``
 ``all``                                the default set and the opt-in patches
-``same-results``                       the default patches that change no results of a program that works on stock
+``same-results``                       the default patches that change no results of a program that works without them
 a name, an issue or PR number or URL   that patch (``logged-metrics-device``, ``19813``, ``#19813``, ``PR21068``)
 a group                                the default patches of ``correctness``, ``crash``, ``hang``,
                                        ``compat`` or ``performance``

@@ -29,9 +29,11 @@ _REQUESTS_TO_END = ("SIGTERM", "SIGINT", "SIGHUP")
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _MAX_RECORDS = 100_000
 _MIN_IO_RATE = 10_000
-"""Bytes per second of reads and writes from which a process counts as working. Polling a small file is slower."""
+"""A process that reads and writes at least so many bytes per second works. A process that polls a small file stays
+below this rate."""
 _MIN_TRAFFIC = 100
-"""Bytes per second over all connections from which a process counts as working. Keep-alive messages are slower."""
+"""A process works if its connections carry at least so many bytes per second. Keep-alive messages stay below this
+rate."""
 
 
 # ---------------------------------------------------------------- one process
@@ -390,7 +392,7 @@ class Dump:
 
 
 def _nameless_file() -> int:
-    with contextlib.suppress(AttributeError, OSError):  # not in Pythons for an older glibc; may be forbidden
+    with contextlib.suppress(AttributeError, OSError):  # Python may lack memfd_create, or the system may forbid it
         return os.memfd_create(_FILE)
     file, path = tempfile.mkstemp(prefix=_FILE, dir=_node.directory())
     os.unlink(path)

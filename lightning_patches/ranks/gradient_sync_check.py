@@ -297,8 +297,8 @@ class GradientSyncCheck:
         """Compare, and report new differences.
 
         Args:
-            fallback: parameters to compare if ``named`` differs between ranks, since some ranks may still have modules
-                that are garbage; ``None`` if a difference means that the models differ.
+            fallback: parameters to compare if ranks have different ``named``. Then the models need not differ: some
+                ranks may still have modules that are no longer used. ``None`` to report a difference of the models.
         """
         ignored = {name for m in wrapped for name in getattr(unwrapped(m), "_ddp_params_and_buffers_to_ignore", ())}
         device = device_of(named, group)

@@ -812,7 +812,7 @@ def test_log_that_ends_at_the_rendezvous_is_a_start_up_hang(
     assert "GLOBAL_RANK: 0" in start["text"]
     log = Path(start["file"]).read_bytes().decode().split("\n")
     assert start["text"] == log[start["line"] - 1].strip()
-    assert closing.startswith("If it hung: `LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches")
+    assert closing.startswith("If the program hung: `LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches")
     assert cli.main(["diagnose", str(tmp_path / "0.log")]) == 1
     if start["file"].endswith("0.log") and len(logs) == 1:
         shown = capsys.readouterr().out
@@ -847,7 +847,7 @@ def test_log_past_the_start_is_not_a_start_up_hang(
 ) -> None:
     """Lines after all ranks have joined, or about steps and losses, show that the program runs."""
     start, closing = started(capsys, tmp_path, *logs)
-    assert start is None and "If it hung" not in closing
+    assert start is None and "If the program hung" not in closing
 
 
 def test_warning_needs_no_traceback(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ SAID = (
      "does not run Python code"),
     ("rank 1 has left; rank 0 in barrier 2.", "ended before"),
     ("rank 1 is not watched; rank 0 in barrier 2.", "Start every rank"),
-    ("rank 1 has not moved for 4 s, at train.py:3 in f; rank 0 in barrier 2.", "the line at which that rank stays"),
+    ("rank 1 has not moved for 4 s, at train.py:3 in f; rank 0 in barrier 2.", "the line that the report names"),
     ("rank 1 has not moved for 4 s, at the program's end, which waits for thread x.", "at exit"),
     ("ranks 1, 2 work, at train.py:3 in f; rank 0 in barrier 2.", "only slow"),
     ("rank 1 in all_reduce 2; rank 0 in barrier 2.", "different collectives"),

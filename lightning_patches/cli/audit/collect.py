@@ -353,9 +353,9 @@ def _pins(name: str, requirement: Requirement) -> Iterator[Tuple[str, str]]:
     if numbers is None:
         return
     major, minor = int(numbers[1]), int(numbers[2])
-    if name == "torchaudio":  # 2.0 is for torch 2.0, and 0.13 for 1.13
+    if name == "torchaudio":  # torchaudio 2.0 needs torch 2.0, and 0.13 needs torch 1.13
         yield "torch", f"=={major or 1}.{minor}.*"
-    if name == "torchvision" and major == 0:  # 0.15 is for torch 2.0, and 0.14 for 1.13
+    if name == "torchvision" and major == 0:  # torchvision 0.15 needs torch 2.0, and 0.14 needs torch 1.13
         yield "torch", f"==2.{minor - 15}.*" if minor >= 15 else f"==1.{minor - 1}.*"
 
 

@@ -61,7 +61,7 @@ def list_files(root: str, deepest: int = MAX_DEPTH) -> Listing:
     listing = Listing()
     walk = _Walk(root, deepest, listing)
     walk.search([(root, 0)])
-    while walk.linked_directories:  # last, so that a directory gets its real name and not that of a link
+    while walk.linked_directories:  # follow links last, so that directories are listed under their real names
         links, walk.linked_directories = walk.linked_directories, []
         walk.search(links)
     known = {os.path.realpath(path) for path in listing.files} if walk.linked_files else set()

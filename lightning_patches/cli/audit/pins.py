@@ -84,7 +84,7 @@ class Pins:
         specs = [
             spec
             for other, found in self.groups.items()
-            if not any(part.startswith("[") for part in other if part not in group)  # an extra may be left out
+            if not any(part.startswith("[") for part in other if part not in group)  # the user may not install an extra
             for spec in found.get(name, ())
             if are_compatible(spec, release.get(name, ""))
         ]
@@ -99,7 +99,8 @@ def _joined(specs: Sequence[str]) -> Optional[str]:
 
 
 def _alternatives(specs: Mapping[str, Sequence[str]], locks: bool) -> Iterator[Dict[str, str]]:
-    """Yield mappings with one specifier for each package. Each contradictory specifier gets a separate mapping."""
+    """Yield mappings from package to specifier. If specifiers of a package contradict each other, yield one for
+    each."""
     joined = {name: _joined(found) for name, found in specs.items()}
     agreed = {name: spec for name, spec in joined.items() if spec is not None}
     if locks and agreed.get("python"):

@@ -168,14 +168,14 @@ def _clauses(text: str) -> str:
             continue
         bare = version[:-2] if version.endswith(".*") else version
         numbers = re.match(r"(\d+)(?:\.(\d+))?", version)
-        if operator == "^" and numbers:  # below the next value of the first number that is not 0
+        if operator == "^" and numbers:  # the first number that is not 0 must stay the same
             same = re.match(r"(?:0\.)*", bare)
             first = re.match(r"\d+", bare[same.end() :]) if same else None
             parts.append(f">={bare},<{same[0]}{int(first[0]) + 1}" if same and first else f">={bare}")
         elif operator == "~" and numbers:
             after = f"{numbers[1]}.{int(numbers[2]) + 1}" if numbers[2] else str(int(numbers[1]) + 1)
             parts.append(f">={version},<{after}")
-        elif operator == "=":  # in conda, a prefix
+        elif operator == "=":  # conda's "=2.1" allows all versions that begin with 2.1
             parts.append(f"=={bare}.*" if bare != version or bare.count(".") < 2 else f"=={bare}")
         elif operator in ("<", ">", "<=", ">="):
             parts.append(operator + bare)

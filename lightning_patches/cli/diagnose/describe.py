@@ -19,12 +19,12 @@ MIN_SCORE = 0.35
 UNKNOWN_WEIGHT = 3.5
 """Weight of a word that appears in no record. High, because the description is then about another problem."""
 ENOUGH = 3
-"""Smallest weight of the words that a description shares with a text of a record. An everyday word counts 1, and other
-words count 2. One less is enough if the shared words are half of the text, or the complete description and not only
-everyday words."""
+"""Smallest weight of the words that a description shares with a text of a record. An everyday word weighs 1, and other
+words weigh 2. A weight that is smaller by 1 is enough in two cases: the shared words are half of the text, or they are
+the complete description and not all of them are everyday words."""
 MAX_FOUND = 3
 SHORT = 5
-"""Most words of a description that needs no condition if the record has all of these words."""
+"""A description with at most so many words also matches a record that has all of them, without the bug's condition."""
 MIN_QUOTED = 2
 """Number of words of the record's error that a description must have, unless it states that something fails."""
 MAX_FOREIGN = 3

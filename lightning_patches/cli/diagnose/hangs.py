@@ -32,8 +32,8 @@ _DO = {
     _AT_END: "A function that runs at exit does not return. The report has its stack.",
     _report.LEFT: "That rank's program ended before the others: it had less data, or left a loop early.",
     _report.WAITS: "All ranks have arrived. Check the network between them (interfaces, firewalls, NCCL_DEBUG=INFO).",
-    _report.STILL: "Look at the line where it stands: the report has its whole stack, and those of the processes that "
-    "it has started.",
+    _report.STILL: "Look at the line that the report names for that rank. The report also has the rank's whole stack, "
+    "and the stacks of its child processes.",
     _report.WORKS: "That rank is only slow. Raise the timeout, or distribute its work.",
     _report.ELSEWHERE: "Ranks are in different collectives. Look for a branch that only some of them take.",
     _ALONE: "Check the process of rank 0 and its node: the rank that wrote the report could not reach it.",

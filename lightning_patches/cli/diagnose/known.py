@@ -194,7 +194,8 @@ def places(record: Record) -> tuple[str, ...]:
 
 
 _NEXT_ARGUMENT = {"optimizer_step": "optimizer_closure", "lr_scheduler_step": "metric"}
-"""Argument that Python reports as missing if a hook still has ``optimizer_idx``, which receives the next argument."""
+"""Hook -> the argument that Python reports as missing if the program's hook still has the parameter ``optimizer_idx``.
+That parameter then receives the argument before it."""
 _OWNERS = {"LightningModule": "", "LightningDataModule": ""}
 """Classes that programs subclass. Errors name the subclass."""
 

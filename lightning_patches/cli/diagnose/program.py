@@ -57,7 +57,7 @@ def _interrupts_ignored() -> Iterator[None]:
     if before != signal.default_int_handler:
         yield
         return
-    signal.signal(signal.SIGINT, lambda *_: None)  # unlike SIG_IGN, the command does not inherit it
+    signal.signal(signal.SIGINT, lambda *_: None)  # a function, since the command would inherit SIG_IGN
     try:
         yield
     finally:

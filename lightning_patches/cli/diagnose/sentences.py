@@ -208,8 +208,9 @@ def _about_error(error: Raised, beginning: str, later: Optional[Raised] = None) 
 
 def _about_interrupt(one: Answer, error: Raised) -> Text:
     own = _own_frame(error)
-    why = [f"It was at {_output.printable(own.path)}, line {own.number}."] if own is not None and own.number else []
-    do = f"If it hung: {_hang_watch(one.logs)}"
+    place = f"{_output.printable(own.path)}, line {own.number}" if own is not None and own.number else ""
+    why = [f"The program was at {place}."] if place else []
+    do = f"If the program hung: {_hang_watch(one.logs)}"
     return Text("The program was interrupted (KeyboardInterrupt), and its log shows no error.", do, why)
 
 
@@ -224,7 +225,7 @@ def _about_nothing(one: Answer) -> Text:
     if log.is_script and not one.matches:
         name = _output.printable(log.name)
         do = f"`lightning-patches diagnose -- python {shlex.quote(log.name)}` runs the script, and explains its error."
-        return Text(f"{name} uses nothing that Lightning 2.x has removed.", do)
+        return Text(f"{name} uses no name that Lightning 2.x has removed.", do)
     if log.is_words:
         do = "Pass the traceback or the log of the program, or describe the problem in other words."
         return Text("I know no bug that fits this description.", do)

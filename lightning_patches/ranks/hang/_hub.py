@@ -147,7 +147,7 @@ class Hub:
         # A silent rank does not count as waiting, since the wait in its last message may have ended long ago.
         silent = time.monotonic() - max(_PATIENCE, 3 * _settings.pause(timeout))
         all_wait = len(alive) == self._world and all(waits) and all(peer.heard_at > silent for peer in alive)
-        longest = min(waits) if all_wait else max(waits, default=0.0)  # since the last rank arrived
+        longest = min(waits) if all_wait else max(waits, default=0.0)  # min: the last rank's wait
         if longest >= self._patience(timeout):
             return longest
         if not alive or len(self._ranks) < self._world:

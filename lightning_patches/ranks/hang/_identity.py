@@ -60,7 +60,7 @@ def find(frames: list[FrameType]) -> Optional[Identity]:
     """Return the identity of this process.
 
     Args:
-        frames: the main thread's stack, innermost first. Some values are not in the environment, but only there: the
+        frames: the main thread's stack, innermost first. The environment lacks some values that the stack has: the
             arguments of a running ``init_process_group``, and the index of a process that ``ddp_spawn`` started.
 
     Returns:

@@ -357,7 +357,7 @@ def _place(frame: FrameType) -> str:
 
 def _is_of_user(frame: FrameType) -> bool:
     path = frame.f_code.co_filename
-    if path.startswith("<"):  # generated code, such as a namedtuple's; user code only if the program has no file
+    if path.startswith("<"):  # code without a file: the program itself, or generated code, such as a namedtuple's
         is_program = _is_module(frame, "__main__") and "__file__" not in frame.f_globals
         return is_program or path.startswith("<ipython-input")
     return _is_file_of_user(path)
@@ -403,8 +403,8 @@ def _c_call(frame: FrameType) -> str:
         value = variables.get(root, frame.f_globals.get(root))
         for name in ["", *path]:
             if name:
-                value = getattr(value, "__dict__", {}).get(name)  # does not run properties of the user's class
-            owner = getattr(value, "__self__", None)  # of a bound method
+                value = getattr(value, "__dict__", {}).get(name)  # unlike getattr, runs no property of the user's class
+            owner = getattr(value, "__self__", None)  # the object, if value is a bound method
             if path and type(value).__module__.startswith(_C_CLASSES):
                 return path[-1]
             if type(owner).__module__.startswith(_C_CLASSES):
@@ -420,7 +420,7 @@ def _names_at(code: CodeType, position: int) -> tuple[tuple[str, ...], ...]:
     for instruction in dis.get_instructions(code):
         if instruction.offset > position:
             break
-        starts: Any = instruction.starts_line  # a bool from Python 3.13 on
+        starts: Any = instruction.starts_line  # from Python 3.13 on, this is a bool and not the line number
         if starts:
             line = getattr(instruction, "line_number", None) or starts
         named = by_line.setdefault(line, [])

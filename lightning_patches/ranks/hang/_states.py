@@ -96,7 +96,7 @@ def _state(peer: Peer, waiter: Optional[Peer], timeout: float) -> State:
         state.text = f"does not answer: {outside.condition}{', and works' if outside.works else ''}.{last}"
         if outside.stack:
             state.text += " It is in code that blocks all other Python threads:"
-    elif peer.waits and point is not None and peer.is_in_the_call_of(point):
+    elif peer.waits and waiter is not None and peer.is_in_call_of(waiter):
         state.kind, state.call, state.seconds = _report.WAITS, peer.call, peer.waits
     elif peer.waits:
         state.kind, state.call, state.seconds = _report.ELSEWHERE, peer.call, peer.waits

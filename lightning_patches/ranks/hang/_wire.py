@@ -151,7 +151,7 @@ class Connection:
         if not self._nonce_of_hub:
             self._nonce_of_hub = line[len(_BANNER) :]
             is_banner = line.startswith(_BANNER) and _is_nonce(self._nonce_of_hub)
-            if not is_banner or not _is_same_user(self._socket):  # an unaccepted socket has no owner
+            if not is_banner or not _is_same_user(self._socket):  # the owner is unknown before the hub accepts
                 return False
             return self._write(self._nonce + b" " + self._prove(b"rank", self._nonce) + b"\n")
         if not hmac.compare_digest(line, self._prove(b"hub", self._nonce)):
