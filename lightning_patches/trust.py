@@ -117,7 +117,7 @@ def trust_checkpoints(directory: str | os.PathLike[str], shared: bool = False) -
     if not os.path.isdir(path):
         raise ValueError(f"trust_checkpoints() takes an existing directory, which {path!r} is not")
     if os.path.dirname(path) == path:
-        raise ValueError(f"{path!r} is the root of the file system. Name the directory that your checkpoints are in")
+        raise ValueError(f"{path!r} is the root of the file system. Name the directory that your checkpoints are in.")
     from lightning_patches import notices, permissions
 
     status = os.stat(path)

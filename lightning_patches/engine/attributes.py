@@ -192,8 +192,8 @@ def check_is_original(module: ModuleType, target: Target, raw: Any, compare: boo
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
     what = f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', type(function).__name__)}"
     raise ReplacedError(
-        f"other code has already replaced {target.location}: {what}{where}. The patch leaves it unchanged. To get the "
-        "patch, remove that code, or let it run after `import lightning_patches`"
+        f"other code has already replaced {target.location}: {what}{where}; to get the patch, remove that code, or let "
+        "it run after `import lightning_patches`"
     )
 
 

@@ -320,7 +320,7 @@ def test_internal_error_does_not_reach_the_import(
     world.activate(toy())
     assert world.load().compute(3) == 6
     said = capsys.readouterr().err
-    assert f"internal error while patching {NAME}; it is left as it is" in said
+    assert f"internal error while patching {NAME}, which is not patched" in said
     assert "ZeroDivisionError: a bug of ours" in said
     forget_lightning()
     world.activate(toy(), spec="all,strict")

@@ -552,7 +552,7 @@ def test_missing_target_is_reported(world: World) -> None:
     assert module.compute(3) == 6
     made = verdict(patcher)
     assert made.verdict == "failed"
-    assert "pytorch.subject:other is missing" in made.reason
+    assert "pytorch.subject:other does not exist" in made.reason
 
 
 def test_existing_attribute_is_not_replaced_by_an_addition(world: World) -> None:
