@@ -110,6 +110,16 @@ def averages(rank, device):
     assert whole.tolist() == [3, 3] and whole.dtype == torch.int64
 
 
+def short_floats(rank, device):
+    for dtype in (torch.float16, torch.bfloat16):
+        total = torch.full((2,), rank + 1.0, device=device, dtype=dtype)
+        average = total.clone()
+        (result,) = dist.all_reduce(total, async_op=True).get_future().wait()
+        assert result.tolist() == total.tolist() == [3, 3] and total.dtype == dtype
+        dist.all_reduce(average, op=dist.ReduceOp.AVG)
+        assert average.tolist() == [1.5, 1.5] and average.dtype == dtype
+
+
 def work_objects(rank, device):
     tensor = torch.ones(2, device=device)
     work = dist.all_reduce(tensor, async_op=True)
@@ -199,6 +209,7 @@ PARTS = (
     the_group_is_nccl,
     collectives,
     averages,
+    short_floats,
     work_objects,
     barriers_and_groups,
     objects,

@@ -53,7 +53,7 @@ def become(system: str, *modules: str) -> None:
     Args:
         modules: modules to import before.
     """
-    for module in ("asyncio", "ctypes.util", "multiprocessing.spawn", "subprocess", "tempfile", *modules):
+    for module in ("asyncio", "ctypes.util", "multiprocessing.spawn", "random", "subprocess", "tempfile", *modules):
         importlib.import_module(module)
     sysconfig.get_config_vars()
     platform.uname()

@@ -121,23 +121,28 @@ class DeviceBackend final : public Backend {
 
   WorkPtr allreduce(Tensors& tensors, const AllreduceOptions& options) override {
     auto on_host = host(tensors);
-    if (options.reduceOp == ReduceOp::AVG) {
-      // NCCL averages; gloo refuses to do so with integers, and an older one with any type
-      auto sum = options;
-      sum.reduceOp = ReduceOp::SUM;
-      auto finished = gloo_->allreduce(on_host, sum);
-      finished->wait();
-      for (auto& tensor : on_host) {
-        const bool integers = at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false);
-        if (integers) {
-          tensor.div_(getSize(), "trunc");
-        } else {
-          tensor.div_(getSize());
-        }
+    const bool averages = options.reduceOp == ReduceOp::AVG;
+    const bool is_short = at::isReducedFloatingType(on_host.at(0).scalar_type());
+    if (!averages && !is_short) return work(gloo_->allreduce(on_host, options), tensors);
+    // NCCL averages; gloo refuses to do so with integers, and an older one with any type. Some builds of gloo, such as
+    // Debian's beside torch 2.14.1, have no 16-bit floats: they are reduced as float32.
+    auto given = options;
+    if (averages) given.reduceOp = ReduceOp::SUM;
+    Tensors reduced;
+    for (const auto& tensor : on_host) reduced.push_back(is_short ? tensor.to(at::kFloat) : tensor);
+    auto finished = gloo_->allreduce(reduced, given);
+    finished->wait();
+    for (size_t number = 0; number < reduced.size(); ++number) {
+      auto& tensor = reduced[number];
+      const bool integers = at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false);
+      if (averages && integers) {
+        tensor.div_(getSize(), "trunc");
+      } else if (averages) {
+        tensor.div_(getSize());
       }
-      return work(finished, tensors);
+      if (is_short) on_host[number].copy_(tensor);
     }
-    return work(gloo_->allreduce(on_host, options), tensors);
+    return work(finished, tensors);
   }
 
   WorkPtr allreduce_coalesced(Tensors& tensors, const AllreduceCoalescedOptions& options) override {
