@@ -53,16 +53,11 @@ def source_of(part: Part, location: str) -> Source:
     Raises:
         OSError: the file exists but cannot be read or parsed.
     """
+    shipped = shipped_source(part, location)
+    if shipped is not None:
+        return shipped
     module, _, attribute = location.partition(":")
     path = part.file_of(module)
-    try:
-        state = os.stat(path)
-    except FileNotFoundError:
-        return Source(_with_function(location, ABSENT), False)
-    known_digest = _digest_of(path, state.st_mtime_ns, state.st_size)
-    releases = _with_file(part.namespace, module, known_digest)
-    if releases:
-        return Source(releases, True)
     text = system.read_regular(path, MAX_SOURCE).decode("utf-8", errors="replace")
     diffs = _diffs_in(text)
     changed_by: frozenset[str] = frozenset()
@@ -80,8 +75,8 @@ def source_of(part: Part, location: str) -> Source:
     return Source(releases, digest is not None, diffs, changed_by)
 
 
-def carried_in(part: Part, location: str) -> frozenset[str]:
-    """Return the patches whose diffs are in a location's file. Fast for a file that a release ships.
+def shipped_source(part: Part, location: str) -> Optional[Source]:
+    """Look at a location in a file that a release ships, or in one that is missing; ``None`` for any other file.
 
     Raises:
         OSError: the file exists but cannot be read.
@@ -91,9 +86,28 @@ def carried_in(part: Part, location: str) -> frozenset[str]:
     try:
         state = os.stat(path)
     except FileNotFoundError:
-        return frozenset()
-    if _with_file(part.namespace, module, _digest_of(path, state.st_mtime_ns, state.st_size)):
-        return frozenset()
+        return Source(_with_function(location, ABSENT), False)
+    releases = _with_file(part.namespace, module, _digest_of(path, state.st_mtime_ns, state.st_size))
+    return Source(releases, True) if releases else None
+
+
+def state_of(part: Part, module: str) -> Optional[tuple[int, int]]:
+    """Return the modification time and the size of a module's file; ``None`` if there is none."""
+    try:
+        state = os.stat(part.file_of(module))
+    except OSError:
+        return None
+    return state.st_mtime_ns, state.st_size
+
+
+def carried_in(part: Part, location: str) -> frozenset[str]:
+    """Return the patches whose diffs a location's file carries.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    path = part.file_of(location.partition(":")[0])
+    state = os.stat(path)
     return _carried_in(path, state.st_mtime_ns, state.st_size)
 
 

@@ -115,12 +115,16 @@ def skip_frames(function: Any) -> None:
     if torch is None or not home_of(function).startswith("lightning_patches."):
         return  # the function is a wrapper of torch, whose code object belongs to all functions that torch wraps
     with contextlib.suppress(Exception):  # this torch has no compiler, or another private API
-        frames = torch._C._dynamo.eval_frame
-        if hasattr(frames, "set_code_exec_strategy"):
-            action, strategy = frames._FrameAction, frames._FrameExecStrategy
-            frames.set_code_exec_strategy(function.__code__, strategy(action.SKIP, action.DEFAULT))
-        else:
-            frames.skip_code(function.__code__)
+        _code_skipper(torch)(function.__code__)
+
+
+@functools.lru_cache(maxsize=None)
+def _code_skipper(torch: Any) -> Callable[[CodeType], object]:
+    frames = torch._C._dynamo.eval_frame
+    if not hasattr(frames, "set_code_exec_strategy"):
+        return frames.skip_code  # type: ignore[no-any-return]
+    skip = frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.DEFAULT)
+    return lambda code: frames.set_code_exec_strategy(code, skip)
 
 
 class _Signature(inspect.Signature):

@@ -215,19 +215,22 @@ def decide_source(patch: Patch, parts: Mapping[str, Part]) -> Decision:
     """Decide on a patch from the source of its locations on disk. The release must be an affected one."""
     version = _releases_of(parts.values())
     carried: set[str] = set()
+    shipped: dict[str, Optional[fingerprints.Source]] = {}
     sources: dict[str, fingerprints.Source] = {}
     location = ""
     try:
         parts = {location: part for location, part in parts.items() if _has_location(patch, location, part.version)}
         for location, part in parts.items():
-            carried |= fingerprints.carried_in(part, location)
+            shipped[location] = fingerprints.shipped_source(part, location)
+            if shipped[location] is None:
+                carried |= fingerprints.carried_in(part, location)
         if patch.name in carried:
             return Decision("fixed-upstream", f"{version} carries this patch in its source")
         fixes = sorted(carried.intersection(patch.whole.fixed_by)) if carried else []
         if fixes:
             return Decision("fixed-upstream", f"{version} carries {', '.join(fixes)} in its source")
         for location, part in parts.items():
-            sources[location] = fingerprints.source_of(part, location)
+            sources[location] = shipped[location] or fingerprints.source_of(part, location)
     except OSError as error:
         return Decision("drifted", f"the source of {location} cannot be read: {error.strerror or error}")
     for location, source in sources.items():

@@ -9,7 +9,7 @@ from importlib.machinery import ModuleSpec
 from typing import Callable, Iterable, Iterator, Literal, Optional
 
 from lightning_patches import system
-from lightning_patches.engine import attributes, distributions, gate
+from lightning_patches.engine import attributes, distributions, fingerprints, gate
 from lightning_patches.engine.gate import Decision
 from lightning_patches.engine.toggle import Selection
 from lightning_patches.errors import PatchError
@@ -37,11 +37,17 @@ class Plan:
         """Name of each selected patch -> decision. If the patch can't be applied later, the decision is replaced."""
         self.targets: dict[str, list[tuple[Patch, Target]]] = {}
         """The targets of pending patches by module name, in the order in which patches are layered."""
+        self._states: dict[str, object] = {}
+        """Of the file of each module that a decision depends on, as it was right before the first decision."""
         for patch in catalogue:
             if patch.name in selection.names:
                 self._add(patch)
 
     def _add(self, patch: Patch) -> None:
+        for target in patch.targets:
+            part = self.namespace.part_of(target.location)
+            if part is not None and target.module not in self._states:
+                self._states[target.module] = fingerprints.state_of(part, target.module)
         try:
             decision = gate.decide(patch, self.namespace)
         except Exception as error:
@@ -51,6 +57,12 @@ class Plan:
             for target in gate.targets_in(patch, self.namespace):
                 module = distributions.module_name(self.namespace.name, target.module)
                 self.targets.setdefault(module, []).append((patch, target))
+
+    def is_source_unchanged(self, target: Target) -> bool:
+        """True if the file of a target is, by modification time and size, the one that was decided on."""
+        part = self.namespace.part_of(target.location)
+        state = fingerprints.state_of(part, target.module) if part is not None else None
+        return state is not None and state == self._states.get(target.module)
 
     def load(self, module: str) -> None:
         """Import the code of the patches of a module. The caller must not hold the lock of the patcher."""

@@ -94,11 +94,12 @@ class Swaps:
         wrong = attributes.why_not_patchable(patched, target)
         if wrong is not None:
             raise TargetError(wrong)
-        part = plan.namespace.part_of(target.location)
-        assert part is not None
-        decision = gate.decide_source(patch, {target.location: part})
-        if decision.verdict != "pending":
-            raise attributes.ReplacedError(f"{decision.reason}; the file has changed {attributes.SINCE}")
+        if not plan.is_source_unchanged(target):
+            part = plan.namespace.part_of(target.location)
+            assert part is not None
+            decision = gate.decide_source(patch, {target.location: part})
+            if decision.verdict != "pending":
+                raise attributes.ReplacedError(f"{decision.reason}; the file has changed {attributes.SINCE}")
         if patched.original is not MISSING and not patched.is_ours:
             attributes.check_is_original(module, target, patched.original, compare=stage == "late")
 

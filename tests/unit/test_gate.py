@@ -226,7 +226,7 @@ def test_unreadable_source_is_drifted(world: World, monkeypatch: pytest.MonkeyPa
 
     world.know(toy())
     namespace = world.install("2.3.3")
-    monkeypatch.setattr(fingerprints, "source_of", fail)
+    monkeypatch.setattr(fingerprints, "shipped_source", fail)
     made = decide(toy(), namespace)
     assert made.verdict == "drifted"
     assert "Permission denied" in made.reason
