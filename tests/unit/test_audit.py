@@ -58,7 +58,7 @@ def test_release_has_its_known_bugs(capsys: pytest.CaptureFixture[str]) -> None:
     assert bugs[DEVICE]["covered"] and bugs[DEVICE]["cover"] == "default"
     assert bugs[DEVICE]["drop_at"] == bugs[DEVICE]["fixed_in"] == "2.4.0"
     assert bugs["lightning-app"]["cover"] == "none" and bugs["lightning-app"]["move_to"] == "2.3.3"
-    assert any("also installs pytorch-lightning" in note for note in one["notes"])
+    assert any("also installs the newest pytorch-lightning" in note for note in one["notes"])
 
 
 @pytest.mark.parametrize(("version", "has"), [("2.0.0", True), ("2.4.0", True), ("2.5.0", False), ("2.6.6", False)])
@@ -527,7 +527,7 @@ def test_resolver_picks_among_all_releases(capsys: pytest.CaptureFixture[str], s
     assert (one["version"], one["known"], status == 3) == (version, version is not None, version is None)
     assert bool(one["bugs"]) is bool(version)
     if version and version < "1.8":
-        assert "For 1.5 to 1.7" in one["headline"]
+        assert "Releases 1.5 to 1.7" in one["headline"]
 
 
 @pytest.mark.parametrize(
@@ -976,7 +976,7 @@ def test_release_of_1x_has_its_known_bugs(capsys: pytest.CaptureFixture[str]) ->
     patches = ("import-without-pkg-resources", "own-checkpoint-load", "scheduler-choices", "scheduler-types")
     opens = ("torchmetrics-compare-version", "trusted-checkpoint-load", "metadata-of-1x")
     assert names(one) == {*patches, *opens}
-    assert "For 1.5 to 1.7" in one["headline"] and not one["notes"]
+    assert "Releases 1.5 to 1.7" in one["headline"] and not one["notes"]
 
 
 def test_release_since_1_8_has_bugs_like_any_other(capsys: pytest.CaptureFixture[str]) -> None:
@@ -989,7 +989,7 @@ def test_release_before_1_8_reports_only_known_facts(capsys: pytest.CaptureFixtu
     assert cli.main(["audit", "--requirement", "pytorch-lightning==1.7.7"]) == 1
     said = " ".join(capsys.readouterr().out.split())
     assert "Releases 1.5 to 1.7 were checked only for bugs that keep them from running" in said
-    assert said.lower().count("for 1.5 to 1.7") == 1, "and says it once"
+    assert said.lower().count("releases 1.5 to 1.7") == 1, "and says it once"
 
 
 def test_patch_for_1x_lists_its_releases(capsys: pytest.CaptureFixture[str]) -> None:

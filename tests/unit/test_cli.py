@@ -227,7 +227,7 @@ class TestStatus:
         assert done.returncode == 1, done
         assert re.search(rf"^{DEVICE} +drifted +2\.4\.0 ", done.stdout, re.M)
         assert re.search(rf"^{DEVICE}: \S+ in lightning 2\.3\.3 is missing", done.stdout, re.M)
-        assert done.stdout.startswith("Do: look at ")
+        assert done.stdout.startswith("Do: read below why ")
         assert json.loads(call("status", "--json", env=environment(where)).stdout)["ok"] is False
 
     def test_unselected_drifted_patch_is_ignored(self, tmp_path):

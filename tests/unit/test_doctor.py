@@ -177,7 +177,7 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
     ("patches-import", "note", {"script": ((script.UNPATCHED, 2, "imports Lightning in line 2"),)}, "in line 2"),
     ("silent-failures", "warning", {"environment": {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}}, "HANDLING=0"),
     ("silent-failures", "note", {"environment": {"CUDA_LAUNCH_BLOCKING": "1"}}, "CUDA_LAUNCH_BLOCKING"),
-    ("hang-watch", "warning", {"environment": {"LIGHTNING_PATCHES_HANG_TIMEOUT": "30:stop"}}, "30:stop is not"),
+    ("hang-watch", "warning", {"environment": {"LIGHTNING_PATCHES_HANG_TIMEOUT": "30:stop"}}, "30:stop is invalid"),
     ("hang-watch", "warning", {"environment": {"LIGHTNING_PATCHES_HANG_PORT": "99999"}}, "99999 is not a port"),
     ("hang-watch", "warning", {"environment": {"LIGHTNING_PATCHES_HANG_DIR": "/x"}}, "ranks are not watched"),
     (

@@ -10,9 +10,9 @@
 
 Nothing is imported. For a range of versions, audit assumes the release that an installer would choose: the newest known
 release that the range and the other requirements of the file allow. For example, lightning>=2 with torch==1.13.1 is
-2.2.5. If the other requirements allow several choices, the release is unknown. The bugs of an unknown release are not
-listed, and the exit status is 3. Bugs that can't occur with the required versions of torch, Python or another package
-are not counted. In a Dockerfile, COPY and ADD map files of the build context to the image.
+2.2.5. If the other requirements allow several choices, the release is unknown. Then its bugs are not listed, and the
+exit status is 3. Bugs that can't occur with the required versions of torch, Python or another package are not counted.
+In a Dockerfile, COPY and ADD map files of the build context to the image.
 
 Files outside of the project are not read. The project is the directory that you name. For a file, it is the checkout
 (the nearest parent directory with .git), or the directory of the file if there is none. No message quotes a line of a
