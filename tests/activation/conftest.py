@@ -152,7 +152,7 @@ class World:
         """Run a command of the environment in this way. Return the reports by ``<what>-<rank>``."""
         status, output = execute(self.command(command), self.variables(**more), timeout, cwd=str(self.out))
         self.check_output(status, output)
-        return self.told()
+        return self.reports()
 
     def start(self, command: list[str], variables: dict[str, str], log: Path) -> tuple[subprocess.Popen[bytes], Path]:
         """Start one command of several that need each other."""
@@ -189,14 +189,14 @@ class World:
             return [self.environment.command("lightning-patches"), "run", "--", *started]
         return [self.environment.python, *started] if started[0].endswith(".py") else started
 
-    def told(self) -> dict[str, Any]:
+    def reports(self) -> dict[str, Any]:
         return {path.stem: json.loads(path.read_text()) for path in self.out.glob("*.json")}
 
 
-def check(told: dict[str, Any], expected: set[str]) -> None:
+def check(reports: dict[str, Any], expected: set[str]) -> None:
     """Check that the patches are applied in all of these processes, which must be different ones."""
-    assert set(told) == expected
-    for name, seen in told.items():
+    assert set(reports) == expected
+    for name, seen in reports.items():
         assert seen["live"] == PATCHES, (name, seen)
         assert seen["verdicts"] == ["applied", "applied"], (name, seen)
 

@@ -81,8 +81,8 @@ def test_enable_reports_a_missing_lightning(fresh_environment: Environment, ligh
     program = fresh_environment.command("lightning-patches")
     status, output = fresh_environment.run(program, "autostart", "enable", lightning=lightning)
     assert status == 0, output
-    said = f"There is no Lightning in this environment, {fresh_environment.directory}" in " ".join(output.split())
-    assert said is not lightning, output
+    printed = f"There is no Lightning in this environment, {fresh_environment.directory}" in " ".join(output.split())
+    assert printed is not lightning, output
 
 
 def test_status_as_json(fresh_environment: Environment) -> None:

@@ -55,7 +55,7 @@ SAYS = {
 NO_NETWORK = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0"}
 
 
-def told(directory: Path) -> dict[str, list[str]]:
+def reports(directory: Path) -> dict[str, list[str]]:
     return {path.stem: json.loads(path.read_text()) for path in directory.glob("told-*.json")}
 
 
@@ -138,7 +138,7 @@ def test_slurm_job_of_the_manual_is_patched_without_a_network(wheels: Path, bare
     variables["PATH"] = f"{tmp_path / 'bin'}{os.pathsep}{variables['PATH']}"
     done = subprocess.run(["sh", "job.sh"], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done
-    assert told(tmp_path) == {"told-0": sorted(PATCHES), "told-1": sorted(PATCHES)}, done
+    assert reports(tmp_path) == {"told-0": sorted(PATCHES), "told-1": sorted(PATCHES)}, done
     assert {path.name for path in bare.site.iterdir()} - {"__pycache__"} == before
 
 
@@ -166,10 +166,10 @@ def test_dockerfile_of_the_manual_patches_its_program(wheels: Path, bare: Enviro
             assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
         else:
             assert word == "FROM", line
-    assert told(tmp_path) == {"told-0": sorted(PATCHES)}
+    assert reports(tmp_path) == {"told-0": sorted(PATCHES)}
     off = {**variables, "LIGHTNING_PATCHES": "off"}
     subprocess.run([bare.python, "train.py"], cwd=tmp_path, env=off, check=True, timeout=300)
-    assert told(tmp_path) == {"told-0": []}
+    assert reports(tmp_path) == {"told-0": []}
 
 
 def test_notebook_cell_of_the_manual_shows_applied_patches(tmp_path: Path) -> None:

@@ -83,10 +83,10 @@ def stand_in(tmp_path: Path) -> str:
 def test_broken_toggle_prints_one_line_and_patches_nothing(autostarted: Environment, stand_in: str) -> None:
     code = "import lightning; print('ran')"
     status, output = autostarted.run("python", "-c", code, PYTHONPATH=stand_in, LIGHTNING_PATCHES="nonsense")
-    said, ran = output.splitlines()
+    printed, ran = output.splitlines()
     assert (status, ran) == (0, "ran")
-    assert "called 'nonsense'" in said
-    assert said.endswith("Nothing is patched.")
+    assert "called 'nonsense'" in printed
+    assert printed.endswith("Nothing is patched.")
 
 
 def test_missing_lightning_raises_the_usual_import_error(launch: Any) -> None:
@@ -192,8 +192,8 @@ class TestHalfRemovedInstall:
             fresh_environment.command("lightning-patches"), "run", "python", "-c", code
         )
         assert status == 0, output
-        said, ran = output.splitlines()
-        assert said.startswith("lightning_patches: not activated: ModuleNotFoundError")
+        printed, ran = output.splitlines()
+        assert printed.startswith("lightning_patches: not activated: ModuleNotFoundError")
         assert ran == "123"
 
 

@@ -17,6 +17,6 @@ pytestmark = [
 
 
 def test_workers_of_ray_train_are_patched(world: World) -> None:
-    told = world.launch(str(PROGRAMS / "ray_train.py"), timeout=500, RAY_USAGE_STATS_ENABLED="0")
-    told = {name: seen for name, seen in told.items() if name.startswith("ray-")}
-    check(told, {"ray-0", "ray-1"})
+    reports = world.launch(str(PROGRAMS / "ray_train.py"), timeout=500, RAY_USAGE_STATS_ENABLED="0")
+    reports = {name: seen for name, seen in reports.items() if name.startswith("ray-")}
+    check(reports, {"ray-0", "ray-1"})

@@ -26,17 +26,17 @@ def cluster() -> Iterator[dict[str, str]]:
 
 
 def test_ranks_of_srun_are_patched(world: World, cluster: dict[str, str]) -> None:
-    told = world.launch(*SRUN, world.environment.python, TRAIN, "ddp", **cluster)
-    check(told, {"ddp-0", "ddp-1"})
-    assert told["ddp-0"]["parent"] == told["ddp-1"]["parent"]  # slurmstepd
+    reports = world.launch(*SRUN, world.environment.python, TRAIN, "ddp", **cluster)
+    check(reports, {"ddp-0", "ddp-1"})
+    assert reports["ddp-0"]["parent"] == reports["ddp-1"]["parent"]  # slurmstepd
 
 
 def test_ranks_of_srun_are_patched_when_each_starts_with_run(
     environment: Environment, cluster: dict[str, str], tmp_path: Path
 ) -> None:
     world = World("none", environment, tmp_path)
-    told = world.launch(*SRUN, environment.command("lightning-patches"), "run", TRAIN, "ddp", **cluster)
-    check(told, {"ddp-0", "ddp-1"})
+    reports = world.launch(*SRUN, environment.command("lightning-patches"), "run", TRAIN, "ddp", **cluster)
+    check(reports, {"ddp-0", "ddp-1"})
 
 
 def test_run_returns_the_exit_status_of_srun(environment: Environment, cluster: dict[str, str]) -> None:

@@ -29,6 +29,6 @@ def test_ranks_on_two_nodes_are_patched(world: World, nodes: tuple[Node, Node], 
         command = node.command(*world.command(tuple(torchrun)))
         processes.append(world.start(command, variables, tmp_path / f"node{rank}.log"))
     world.wait(processes)
-    told = world.told()
-    check(told, {"ddp-0", "ddp-1"})
-    assert {seen["host"] for seen in told.values()} == {node.address for node in nodes}
+    reports = world.reports()
+    check(reports, {"ddp-0", "ddp-1"})
+    assert {seen["host"] for seen in reports.values()} == {node.address for node in nodes}

@@ -69,10 +69,10 @@ def launch(environment: Environment, namespace: str, **more: str) -> list[str]:
 def test_unpatched_rank_warns_once(environment: Environment, namespace: str) -> None:
     """The first Trainer or Fabric warns; neither gets a callback."""
     lines = launch(environment, namespace, LIGHTNING_PATCHES="crash", LOCAL_RANK="3")
-    told = lines[0]
-    assert told.startswith("lightning_patches: [rank 3] LIGHTNING_PATCHES=crash, but this process is not patched.")
-    assert "Put `import lightning_patches` at the top of the script" in told
-    assert lines == [told, *NO_CALLBACKS, told, *NO_CALLBACKS]
+    notice = lines[0]
+    assert notice.startswith("lightning_patches: [rank 3] LIGHTNING_PATCHES=crash, but this process is not patched.")
+    assert "Put `import lightning_patches` at the top of the script" in notice
+    assert lines == [notice, *NO_CALLBACKS, notice, *NO_CALLBACKS]
 
 
 def test_patched_rank_prints_nothing(environment: Environment) -> None:
@@ -87,11 +87,11 @@ def test_deactivated_rank_prints_nothing(environment: Environment) -> None:
 
 
 def test_broken_toggle_is_reported_at_start_and_by_the_entry_point(autostarted: Environment) -> None:
-    named, told, *rest = launch(autostarted, "lightning", LIGHTNING_PATCHES="logged-metric-device")
+    named, notice, *rest = launch(autostarted, "lightning", LIGHTNING_PATCHES="logged-metric-device")
     assert "Did you mean 'logged-metrics-device'" in named
     assert "Nothing is patched." in named
-    assert "could not activate the patches. Read its message above" in told
-    assert rest == [*NO_CALLBACKS, told, *NO_CALLBACKS]
+    assert "could not activate the patches. Read its message above" in notice
+    assert rest == [*NO_CALLBACKS, notice, *NO_CALLBACKS]
 
 
 class TestWorkers:
@@ -248,11 +248,11 @@ class TestWithoutLightning:
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")
-        for settled, said in ((True, 0), (False, 1)):
+        for settled, printed in ((True, 0), (False, 1)):
             stand_in = types.SimpleNamespace(is_settled=lambda settled=settled: settled)
             monkeypatch.setitem(sys.modules, "lightning_patches.activation.startup", stand_in)
             _lightning_patches.callbacks()
-            assert capsys.readouterr().err.count("not patched") == said
+            assert capsys.readouterr().err.count("not patched") == printed
 
 
 def test_entry_points_cover_all_groups_of_all_releases() -> None:

@@ -52,21 +52,21 @@ def run(version, case, shim, backend="gloo", toggle=None):
             groups.end(process.pid)
             process.wait()
         output.seek(0)
-        said = output.read()
-        errors = [" ".join(filter(None, found)) for found in ERROR.findall(said)]
+        printed = output.read()
+        errors = [" ".join(filter(None, found)) for found in ERROR.findall(printed)]
         noted = {path.name: path.read_text().splitlines() for path in Path(out).glob("collectives?")}
         end = status if status in ("hangs", "status 0") else f"{status}, {errors[-1] if errors else 'no error'}"
-        return Run(end, ended - (struck or ended), noted, said)
+        return Run(end, ended - (struck or ended), noted, printed)
 
 
 def assert_ends_as_on_stock(version, case, backend="gloo"):
     """Ranks that hang on stock may hang with the shim, but must not succeed."""
     stock, shim = run(version, case, False, backend), run(version, case, True, backend)
-    told = f"{stock}\n\nand with the shim\n\n{shim}"
+    messages = f"{stock}\n\nand with the shim\n\n{shim}"
     if stock.end == "hangs":
-        assert shim.end != "status 0", told
+        assert shim.end != "status 0", messages
     else:
-        assert shim.end == stock.end and shim.seconds < stock.seconds + LATER, told
+        assert shim.end == stock.end and shim.seconds < stock.seconds + LATER, messages
 
 
 ANYWHERE = ("raises", "killed", "exits", "skips", "logs", "gathers", "waits", "saves")

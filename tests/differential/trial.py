@@ -70,8 +70,8 @@ class Program:
     extension: str = "{}"
 
     def __str__(self) -> str:
-        told = " ".join(map(str, json.loads(self.extension).values()))
-        return self.function + ("" if self.seed is None else f"@{self.seed}") + (f" {told}" if told else "")
+        extension = " ".join(map(str, json.loads(self.extension).values()))
+        return self.function + ("" if self.seed is None else f"@{self.seed}") + (f" {extension}" if extension else "")
 
 
 @cache

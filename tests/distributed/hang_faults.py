@@ -317,8 +317,8 @@ def is_right(fault: Fault, report: dict[str, Any]) -> bool:
     if not all(number in ranks and re.fullmatch(kind, ranks[number]["kind"]) for number, kind in fault.kinds.items()):
         return False
     blamed = ranks[next(iter(fault.kinds))]
-    said = [blamed["place"], blamed["cause"], blamed["call"], blamed["detail"], *blamed["children"]]
-    return bool(re.search(fault.names, "\n".join(said)))
+    printed = [blamed["place"], blamed["cause"], blamed["call"], blamed["detail"], *blamed["children"]]
+    return bool(re.search(fault.names, "\n".join(printed)))
 
 
 def outcome(name: str, ended: Ended, reports: list[dict[str, Any]]) -> str:

@@ -45,9 +45,9 @@ def test_directly_called_submodule_is_named(how: str) -> None:
         assert {tuple(difference[:4]) for difference in seen["differences"]} == expected
         assert all(difference[4:] == [APART, []] for difference in seen["differences"])
         assert len(seen["warnings"]) == (rank == 0)
-    (said,) = observed("fabric", FABRIC)[0]["submodules"][how]["warnings"]
+    (printed,) = observed("fabric", FABRIC)[0]["submodules"][how]["warnings"]
     gradients = f"gradients of {', '.join(STUDENT)} (ranks that agree: 0 | 1)"
-    assert f"different models. At step 1 (the first check): {gradients}" in said
+    assert f"different models. At step 1 (the first check): {gradients}" in printed
 
 
 def test_every_rank_raises_with_action_raise() -> None:
@@ -124,15 +124,15 @@ def test_sharded_parameters_are_not_compared() -> None:
 def test_ranks_of_a_trainer_that_differ_are_reported_with_the_step(variant: Variant) -> None:
     for rank, of_rank in enumerate(observed("trainer", variant)):
         assert of_rank["False"] == {"steps": 6, "differences": [], "warnings": []}
-        strayed = of_rank["True"]
-        assert strayed["steps"] == 6
-        by_name = {(kind, name): rest for kind, name, *rest in strayed["differences"]}
+        diverged = of_rank["True"]
+        assert diverged["steps"] == 6
+        by_name = {(kind, name): rest for kind, name, *rest in diverged["differences"]}
         # Changed before step 4, found by the check before step 5. The gradients of DDP stay equal.
         assert by_name == {("parameter", "network.2.bias"): [4, 2, APART, []]}
-        assert len(strayed["warnings"]) == (rank == 0)
+        assert len(diverged["warnings"]) == (rank == 0)
         if rank == 0:
             assert (
-                "different models. At step 4 (equal at step 2): parameters of network.2.bias" in strayed["warnings"][0]
+                "different models. At step 4 (equal at step 2): parameters of network.2.bias" in diverged["warnings"][0]
             )
 
 

@@ -333,9 +333,9 @@ def test_long_error_is_cut_at_the_end_of_a_word() -> None:
     ]:
         failed = _report.State("rank 1", 1, "", _report.FAILED, cause=error)
         died = _report.State("rank 0", 0, "", _report.DIED)
-        said = f"rank 1 ended with an error: {shown}"
-        assert _report.Report([failed], None, 0.0).verdict() == f"{said}: the job cannot finish"
-        assert _report.Report([died, failed], None, 0.0).text().split("\n")[0].endswith(f"; {said}{end}")
+        printed = f"rank 1 ended with an error: {shown}"
+        assert _report.Report([failed], None, 0.0).verdict() == f"{printed}: the job cannot finish"
+        assert _report.Report([died, failed], None, 0.0).text().split("\n")[0].endswith(f"; {printed}{end}")
 
 
 MAKES_TYPES = """

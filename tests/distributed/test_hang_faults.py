@@ -227,15 +227,15 @@ def test_report_is_short_and_printed_once(tmp_path: Path) -> None:
 def test_report_without_rank_zero_is_printed_once(tmp_path: Path) -> None:
     directory = {"LIGHTNING_PATCHES_HANG_DIR": str(tmp_path)}
     ended = run("2", "stops after", "arrives after", leave_when="No change.", limit=60, **directory)
-    said = ended.outputs[1]
-    assert said.count("can't be reached.\n") == 2 and said.count("  stack of rank 1:") == 1, ended
-    assert re.search(r"reached\.\n  No change\. This rank continues\.\n  Complete report, with all stacks: ", said), (
-        ended
-    )
+    printed = ended.outputs[1]
+    assert printed.count("can't be reached.\n") == 2 and printed.count("  stack of rank 1:") == 1, ended
+    assert re.search(
+        r"reached\.\n  No change\. This rank continues\.\n  Complete report, with all stacks: ", printed
+    ), ended
     (text,) = tmp_path.glob("*.txt")
     assert text.read_text().count("  stack of rank 1:") >= 1
-    blocks = re.findall(r"^lightning_patches: .*\n(?:  .*\n)*", said, re.MULTILINE)
-    assert max(block.count("\n") for block in blocks) <= _report.MOST_LINES, said
+    blocks = re.findall(r"^lightning_patches: .*\n(?:  .*\n)*", printed, re.MULTILINE)
+    assert max(block.count("\n") for block in blocks) <= _report.MOST_LINES, printed
 
 
 def test_abort_leaves_no_child_behind() -> None:

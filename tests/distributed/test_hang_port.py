@@ -404,16 +404,16 @@ def as_nobody(function: Callable[[], str]) -> str:
         try:
             os.setgid(65534)
             os.setuid(65534)
-            said = function()
+            printed = function()
         except BaseException as error:
-            said = type(error).__name__
-        os.write(write, said.encode())
+            printed = type(error).__name__
+        os.write(write, printed.encode())
         os._exit(0)
     os.close(write)
     with open(read) as pipe:
-        said = pipe.read()
+        printed = pipe.read()
     os.waitpid(child, 0)
-    return said
+    return printed
 
 
 # ---------------------------------------------------------------- with the secret: bad peers
@@ -539,21 +539,23 @@ def test_ranks_that_all_wait_are_ended_by_the_wait_of_the_last_arrival(
 
     def go_on(waits: list[float], seconds: float, until: str | None = None) -> str:
         deadline = time.monotonic() + seconds
-        said = ""
-        while time.monotonic() < deadline and not target.ended and (until is None or until not in said):
+        printed = ""
+        while time.monotonic() < deadline and not target.ended and (until is None or until not in printed):
             for friend, own in zip(friends, waits):
                 friend.send({**BEAT, "waits": own})
                 friend.wait(0.02)
                 if any(message["t"] == "report" for message in friend.receive()):
                     friend.send({**BEAT, "waits": own})
                     friend.send(REPORT)
-            said += capfd.readouterr().err
-        return said + capfd.readouterr().err
+            printed += capfd.readouterr().err
+        return printed + capfd.readouterr().err
 
     go_on([5.0, 5.0, 5.0, 5.0], 1)  # else some would wait for ranks that have not reported their wait yet
     assert "no rank is missing" not in go_on([500.0, 500.0, 500.0, 5.0], 6) and not target.ended
-    said = go_on([500.0, 500.0, 500.0, 25.0], 60, "after 50 s")
-    assert "no rank is missing" in said and "ended if nothing has changed after 50 s" in said and not target.ended, said
+    printed = go_on([500.0, 500.0, 500.0, 25.0], 60, "after 50 s")
+    assert (
+        "no rank is missing" in printed and "ended if nothing has changed after 50 s" in printed and not target.ended
+    ), printed
     assert "All ranks are ended now" in go_on([530.0, 530.0, 530.0, 55.0], 60) and target.ended
 
 
@@ -564,8 +566,8 @@ def test_rank_that_becomes_silent_during_a_short_wait_is_reported(
     friends = [target.friend(rank=rank, local_rank=rank) for rank in range(WORLD)]
     target.timeout = 20.0
     friends[-1].send({**BEAT, "waits": 0.1})
-    said, began = "", time.monotonic()
-    while "does not answer" not in said and (waits := time.monotonic() - began) < 90:
+    printed, began = "", time.monotonic()
+    while "does not answer" not in printed and (waits := time.monotonic() - began) < 90:
         for friend in friends[:-1]:
             friend.send({**BEAT, "waits": waits + 1})
             friend.wait(0.1)
@@ -574,8 +576,8 @@ def test_rank_that_becomes_silent_during_a_short_wait_is_reported(
                     friend.send(REPORT)
                 elif message["t"] == "probe":
                     friend.send({**PROBED, "local_rank": WORLD - 1, "cause": "the process is sleeping", "gone": False})
-        said += capfd.readouterr().err
-    assert f"rank {WORLD - 1} does not answer (the process is sleeping); ranks 0 to {WORLD - 2} in barrier 3" in said
+        printed += capfd.readouterr().err
+    assert f"rank {WORLD - 1} does not answer (the process is sleeping); ranks 0 to {WORLD - 2} in barrier 3" in printed
 
 
 def test_fuzzed_messages_raise_nothing() -> None:
@@ -628,8 +630,8 @@ def test_fuzzed_messages_of_authenticated_peers_raise_nothing() -> None:
     }
     began = time.monotonic()
     connections: dict[int, _wire.Connection] = {}
-    said = 0
-    while said < 20_000 and time.monotonic() - began < (15 if said > 100 else 150):
+    printed = 0
+    while printed < 20_000 and time.monotonic() - began < (15 if printed > 100 else 150):
         number = random_.randrange(WORLD)
         connection = connections.get(number)
         if connection is None or not connection.open:
@@ -642,8 +644,8 @@ def test_fuzzed_messages_of_authenticated_peers_raise_nothing() -> None:
         message.update({name: random_.choice(values[name]) for name in message.keys() & values.keys()})
         connection.send(message)
         connection.receive()
-        said += 1
-    assert said > 100  # a hub that reports all the time answers slowly
+        printed += 1
+    assert printed > 100  # a hub that reports all the time answers slowly
     target.timeout = 60.0
     target.check()
     target.hub.server.close()
@@ -721,8 +723,8 @@ def test_other_user_who_takes_the_directory_does_not_disable_the_watch(
         taken.chmod(0o777)
     for _ in range(2):
         assert _registry.Job("key").path.startswith(f"{taken}-1/")
-    said = capfd.readouterr().err
-    assert said.count("only this user can write to") == said.count("is used instead") == 1, said
+    printed = capfd.readouterr().err
+    assert printed.count("only this user can write to") == printed.count("is used instead") == 1, printed
     assert taken.with_name(f"{taken.name}-1").stat().st_mode & 0o077 == 0
     if taken_by == "file":
         taken.unlink()

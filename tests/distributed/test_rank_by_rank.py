@@ -81,8 +81,8 @@ def test_three_ranks_take_turns(late: str, on_each_system: dict[str, str]) -> No
 def test_missing_file_locks_cause_a_warning() -> None:
     ended = run_ranks("turns", ranks("loads", "loads", "loads", at_once=3), {"OTHER_SYSTEM": "windows"})
     assert ended.statuses == [0, 0, 0], ended
-    said = "rank_by_rank needs file locks, so ranks take no turns: this system lacks fcntl.flock"
-    assert all(output.count(said) == 1 for output in ended.outputs), ended
+    printed = "rank_by_rank needs file locks, so ranks take no turns: this system lacks fcntl.flock"
+    assert all(output.count(printed) == 1 for output in ended.outputs), ended
 
 
 @distributed

@@ -47,7 +47,7 @@ def test_default_set_fixes_the_bug(boundary):
 
 
 @pytest.mark.parametrize(
-    ("stock", "cured", "right", "wrong"),
+    ("stock", "patched", "right", "wrong"),
     [
         ([2, 2], [2, 10], True, []),
         ([2, 10], [2, 10], True, ["stock does not show the bug"]),
@@ -56,12 +56,12 @@ def test_default_set_fixes_the_bug(boundary):
         ([2, 2], [2, 10], False, ["shim is not right", "fork is not right"]),
     ],
 )
-def test_proof_fails_unless_stock_shows_the_bug_and_patched_runs_are_right(stock, cured, right, wrong):
+def test_proof_fails_unless_stock_shows_the_bug_and_patched_runs_are_right(stock, patched, right, wrong):
     (proof,) = boundaries.of("fit-resets-should-stop")
     boundary = Boundary(replace(proof, right=lambda result: right), "lightning", "2.5.0.post0", "affected")
 
     def run(proof, variant, *_):
-        steps = [2, 10] if variant.version == "2.5.1" else cured if variant.shim or variant.directory else stock
+        steps = [2, 10] if variant.version == "2.5.1" else patched if variant.shim or variant.directory else stock
         return Result(0, "", [{"steps": steps}])
 
     problems = boundaries.problems(boundary, run)

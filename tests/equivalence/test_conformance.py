@@ -69,7 +69,7 @@ def conformance(distribution: str, release: str) -> dict[str, Any]:
     return found
 
 
-def told(failures: list[dict[str, str]], where: str) -> str:
+def messages(failures: list[dict[str, str]], where: str) -> str:
     return "".join(f"\n{one['patch']} in {where}, {one['target']}: {one['check']}: {one['detail']}" for one in failures)
 
 
@@ -77,7 +77,7 @@ def told(failures: list[dict[str, str]], where: str) -> str:
 def test_patched_functions_conform_to_their_originals(distribution: str, release: str, patch: str) -> None:
     found = conformance(distribution, release)
     failures = [one for one in found["failures"] if one["patch"] == patch]
-    assert not failures, told(failures, f"{distribution} {release}")
+    assert not failures, messages(failures, f"{distribution} {release}")
     assert patch in found["checked"]
 
 
@@ -85,7 +85,7 @@ def test_patched_functions_conform_to_their_originals(distribution: str, release
 def test_all_patches_of_a_release_can_be_undone_and_activated_twice(distribution: str, release: str) -> None:
     """Checks all patches of a release together."""
     failures = [one for one in conformance(distribution, release)["failures"] if not one["patch"]]
-    assert not failures, told(failures, f"{distribution} {release}")
+    assert not failures, messages(failures, f"{distribution} {release}")
 
 
 # ---------------------------------------------------------------- the checks themselves
@@ -188,7 +188,7 @@ def test_checks_detect_faulty_patches(tmp_path: Path, fault: str) -> None:
     result = python(SABOTAGE.format(sabotage=sabotage, program=str(PROGRAM)), tmp_path)
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout.splitlines()[-1])
-    assert {one["check"] for one in found["failures"]} == expected, told(found["failures"], "the stand-in")
+    assert {one["check"] for one in found["failures"]} == expected, messages(found["failures"], "the stand-in")
     assert found["targets"] == 4
 
 

@@ -107,12 +107,12 @@ def test_status_audit_strict_and_start_agree_in_a_fork(tmp_path, distribution, v
     (audited,) = json.loads(stdout)["audited"]
     label = f"{distribution} {audited['version']}"
     assert status["figures"] == {label: audited["figures"]}
-    mended = {bug["name"]: bug["mended"] for bug in audited["bugs"] if bug["cover"] != "none"}
+    fixes = {bug["name"]: bug["mended"] for bug in audited["bugs"] if bug["cover"] != "none"}
     off = {name for name, verdict in verdicts.items() if verdict == "disabled"}
-    assert {name for name, state in mended.items() if state == "opt-in"} == off
-    assert [name for name, state in mended.items() if state == "no"] == not_fitting
+    assert {name for name, state in fixes.items() if state == "opt-in"} == off
+    assert [name for name, state in fixes.items() if state == "no"] == not_fitting
     pending = {name for name, verdict in verdicts.items() if verdict == "pending"}
-    assert {name for name, state in mended.items() if state == "yes"} == {
+    assert {name for name, state in fixes.items() if state == "yes"} == {
         patch.name for patch in catalogue.all_patches() if patch.name in pending and not patch.warns
     } - set(audited["excluded"])
 

@@ -89,8 +89,8 @@ def test_guide_for_adding_a_patch_works_step_by_step(clone):
     for path, text in shown.items():
         (clone / path).write_text(text)
     for command in commands:
-        said = run(clone, *command.split())
-    assert re.search(r"\b([4-9]|1[0-9]) passed", said), said
+        printed = run(clone, *command.split())
+    assert re.search(r"\b([4-9]|1[0-9]) passed", printed), printed
     assert git(clone, "diff") == "", "what is derived is as it was"
 
 
@@ -109,7 +109,7 @@ def test_outdated_files_are_named_and_rewritten(clone):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "printed"),
     [
         (
             "2.5.1 | | 19177 | left out: on purpose | A Trainer stays stopped.",
@@ -121,12 +121,12 @@ def test_outdated_files_are_named_and_rewritten(clone):
         ),
     ],
 )
-def test_false_verdict_is_refused(monkeypatch, line, said):
+def test_false_verdict_is_refused(monkeypatch, line, printed):
     coverage.fixes.cache_clear()
     text = (ROOT / "lightning_patches" / "known" / "coverage.txt").read_bytes()
     monkeypatch.setattr(coverage.pkgutil, "get_data", lambda *_: text + line.encode() + b"\n")
     try:
-        assert any(said in problem for problem in _coverage_page.problems()), _coverage_page.problems()
+        assert any(printed in problem for problem in _coverage_page.problems()), _coverage_page.problems()
     finally:
         coverage.fixes.cache_clear()
 
@@ -142,5 +142,5 @@ def test_table_that_disagrees_with_a_record_is_refused(tmp_path):
     page.write_text(text)
     assert _coverage_page.disagreements(page) == []
     page.write_text(text.replace("sync_dist=True)` | 2.1.0 to 2.3.3 |", "sync_dist=True)` | 2.1.0 to 2.4.0 |"))
-    (said,) = _coverage_page.disagreements(page)
-    assert "says 2.1.0 to 2.4.0 (19813)" in said and "2.1.0 to 2.3.3" in said
+    (printed,) = _coverage_page.disagreements(page)
+    assert "says 2.1.0 to 2.4.0 (19813)" in printed and "2.1.0 to 2.3.3" in printed

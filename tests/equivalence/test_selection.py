@@ -44,9 +44,9 @@ def test_selection_has_every_patch_on_its_newest_affected_release(monkeypatch):
     boundaries_of = [item.callspec.params["boundary"] for item in chosen(items, monkeypatch)]
     last_of_1x = [one for one in boundaries_of if one.version == selection.LAST_OF_1X]
     assert len({item.callspec.params["boundary"] for item in items}) > 8 * len(last_of_1x) > 80
-    told = Counter(one.proof.patch for one in boundaries_of if one not in last_of_1x)
-    assert set(told.values()) == {1}
-    assert set(told) == {proof.patch for proof in boundaries.proofs()}
+    by_patch = Counter(one.proof.patch for one in boundaries_of if one not in last_of_1x)
+    assert set(by_patch.values()) == {1}
+    assert set(by_patch) == {proof.patch for proof in boundaries.proofs()}
     versions = [
         item.callspec.params["boundary"].version for item in chosen(items_of("logged-metrics-device"), monkeypatch)
     ]

@@ -240,14 +240,14 @@ def a_layer_refuses_input_from_elsewhere():
 
 @check
 def the_argument_that_is_elsewhere_is_named():
-    said = ""
+    printed = ""
     try:
         nn.Embedding(4, 2).to(FIRST)(torch.tensor([1]))
     except RuntimeError as error:
-        said = str(error)
+        printed = str(error)
     newer = f"{SAME_DEVICE}, but got index is on cpu, different from other tensors on cuda:0"
     older = f"{SAME_DEVICE}, but found at least two devices, cuda:0 and cpu! (when checking argument for argument index"
-    assert said.startswith((newer, older)), said
+    assert printed.startswith((newer, older)), printed
 
 
 @check

@@ -71,8 +71,8 @@ def on_the_machine(variables, tmp_path):
     offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), "LIGHTNING_PATCHES_TEST_CACHE": str(cache)}
 
     def run(*command):
-        said = tmp_path / "said.txt"
-        with open(said, "w") as output:
+        printed = tmp_path / "said.txt"
+        with open(printed, "w") as output:
             process = groups.start(
                 [sys.executable, *map(str, command)], output, {**variables, **offline}, variants.ROOT
             )
@@ -80,20 +80,20 @@ def on_the_machine(variables, tmp_path):
                 status = process.wait(1700)
             finally:
                 groups.end(process.pid)
-        assert status == 0, said.read_text()
-        return said.read_text()
+        assert status == 0, printed.read_text()
+        return printed.read_text()
 
     return run
 
 
 def test_simulation_is_calibrated_on_the_gpu(on_the_machine):
-    said = on_the_machine("-m", "pytest", "-p", "no:cacheprovider", "-m", "gpu", "tests/gpu/test_calibration.py")
-    assert "1 passed, 1 skipped" in said, said  # NCCL needs two cards for two ranks
+    printed = on_the_machine("-m", "pytest", "-p", "no:cacheprovider", "-m", "gpu", "tests/gpu/test_calibration.py")
+    assert "1 passed, 1 skipped" in printed, printed  # NCCL needs two cards for two ranks
 
 
 @pytest.mark.equivalence
 @pytest.mark.timeout(1800)
 def test_scenarios_show_their_bug_on_the_gpu(on_the_machine):
     options = ("-p", "no:cacheprovider", "-m", "gpu", "tests/gpu/test_scenarios.py")
-    said = on_the_machine("-m", "pytest", *options)
-    assert f"{len(boundaries.on_one_card())} passed" in said, said
+    printed = on_the_machine("-m", "pytest", *options)
+    assert f"{len(boundaries.on_one_card())} passed" in printed, printed

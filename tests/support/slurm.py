@@ -106,8 +106,8 @@ def _wait_for(condition: Callable[[], bool], started: list[subprocess.Popen[byte
     while not condition():
         ended = [process for process in started if process.poll() is not None]
         if ended or time.monotonic() > deadline:
-            said = "\n".join(path.read_text(errors="replace")[-1000:] for path in sorted(directory.glob("*.out")))
-            pytest.fail(f"the cluster did not start; ended: {[process.args for process in ended]}\n{said}")
+            printed = "\n".join(path.read_text(errors="replace")[-1000:] for path in sorted(directory.glob("*.out")))
+            pytest.fail(f"the cluster did not start; ended: {[process.args for process in ended]}\n{printed}")
         time.sleep(0.2)
 
 

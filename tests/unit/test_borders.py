@@ -281,8 +281,8 @@ class TestInternalErrors:
         assert not CONTROL.search(line)
         monkeypatch.setenv(cli.TRACEBACK, "1")
         assert cli.main(["list"]) == 2
-        said = capsys.readouterr().err
-        assert "in fail" in said and not CONTROL.search(said)
+        printed = capsys.readouterr().err
+        assert "in fail" in printed and not CONTROL.search(printed)
 
     @pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt, 130), (BrokenPipeError, 0), (MemoryError, 2)])
     def test_special_exit_statuses_are_kept(
@@ -419,8 +419,8 @@ def test_no_command_prints_a_traceback_or_control_characters(
         for command in commands:
             status = cli.main(command)
             done = capsys.readouterr()
-            said = done.out + done.err
-            assert isinstance(status, int) and not CONTROL.search(said), (command, said)
-            assert "Traceback" not in said and "This is a bug" not in said, (command, said)
-            assert not any(line.startswith("lightning-patches: all is well") for line in said.splitlines()), command
-            assert status != 1 or not done.err.startswith("lightning-patches: "), (command, said)
+            printed = done.out + done.err
+            assert isinstance(status, int) and not CONTROL.search(printed), (command, printed)
+            assert "Traceback" not in printed and "This is a bug" not in printed, (command, printed)
+            assert not any(line.startswith("lightning-patches: all is well") for line in printed.splitlines()), command
+            assert status != 1 or not done.err.startswith("lightning-patches: "), (command, printed)

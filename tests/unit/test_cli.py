@@ -198,8 +198,8 @@ class TestStatus:
         if words:
             (finding,) = document["script"]
             assert words in finding["what"]
-            said = f"note: {finding['what']}. {finding['why']} {finding['do']}"
-            assert " ".join(said.split()) in " ".join(text.split())
+            printed = f"note: {finding['what']}. {finding['why']} {finding['do']}"
+            assert " ".join(printed.split()) in " ".join(text.split())
         else:
             assert document["script"] == [] and "\nnote: " not in text
             assert text.startswith("Do: nothing: the script imports lightning_patches.\n")
@@ -254,9 +254,9 @@ class TestStatus:
             monkeypatch.setenv("LIGHTNING_PATCHES", spec)
         monkeypatch.setattr(autostart, "is_enabled", lambda: enabled)
         cli.main(["status"])
-        said = capsys.readouterr().out
-        assert ("for all programs: `lightning-patches autostart enable`" in said) is (where and not enabled)
-        assert ("that `lightning-patches run` starts" in said) is (spec is None or (where and not enabled))
+        printed = capsys.readouterr().out
+        assert ("for all programs: `lightning-patches autostart enable`" in printed) is (where and not enabled)
+        assert ("that `lightning-patches run` starts" in printed) is (spec is None or (where and not enabled))
 
     @pytest.mark.parametrize("how", [MODULE, CONSOLE_SCRIPT], ids=["module", "script"])
     def test_broken_toggle_is_explained(self, how):
@@ -683,11 +683,11 @@ class TestReport:
         ],
     )
     def test_report_shows_no_part_of_a_path(self, path):
-        said = report.without_paths(
+        printed = report.without_paths(
             f"the source of pytorch.a:b cannot be read: [Errno 13] Permission denied: {path} (x)"
         )
-        assert said.startswith("the source of pytorch.a:b cannot be read")
-        assert not any(part in said.lower() for part in ("jane", "doe", "secret", "home", "users", "x.py", "server"))
+        assert printed.startswith("the source of pytorch.a:b cannot be read")
+        assert not any(part in printed.lower() for part in ("jane", "doe", "secret", "home", "users", "x.py", "server"))
 
     @pytest.mark.parametrize(
         ("version", "shown"),

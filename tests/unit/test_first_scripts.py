@@ -358,5 +358,5 @@ class TestTest:
 
         assert run(["--numprocesses=2", "--dist=loadgroup"]) == 1
         assert script.again(run) == status and len(ran) == runs
-        told = capfd.readouterr().out.rpartition("worth a look:")[2] if unsteady else ""
-        assert told.count("test_unsteady") == unsteady and "test_broken" not in told
+        printed = capfd.readouterr().out.rpartition("worth a look:")[2] if unsteady else ""
+        assert printed.count("test_unsteady") == unsteady and "test_broken" not in printed

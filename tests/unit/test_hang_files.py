@@ -74,8 +74,10 @@ def test_files_of_other_users_are_not_touched(kind: str, place: Path, capfd: pyt
     else:
         path.mkdir()
     _report.print_and_write("rank 1 is missing", "rank 1 is missing", {"verdict": "rank 1 is missing", "ranks": []})
-    said = capfd.readouterr().err
-    assert said.index("rank 1 is missing") < said.index(f"the report can't be written to {place.parent}:"), said
+    printed = capfd.readouterr().err
+    assert printed.index("rank 1 is missing") < printed.index(f"the report can't be written to {place.parent}:"), (
+        printed
+    )
     assert victim.read_text() == "as it was"
 
 
@@ -89,8 +91,8 @@ def test_directory_that_never_answers_is_skipped(
     monkeypatch.setattr(_files.sys, "executable", str(stuck))
     monkeypatch.setattr(_files, "_PATIENCE", 0.5)
     _report.print_and_write("rank 1 is missing", "rank 1 is missing", {"verdict": "rank 1 is missing", "ranks": []})
-    said = capfd.readouterr().err
-    assert said.index("rank 1 is missing") < said.index("it has not answered for"), said
+    printed = capfd.readouterr().err
+    assert printed.index("rank 1 is missing") < printed.index("it has not answered for"), printed
 
 
 def test_hang_show_begins_with_the_job_of_this_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -319,9 +319,9 @@ def test_internal_error_does_not_reach_the_import(
     monkeypatch.setattr(Patcher, "_patch", fail)
     world.activate(toy())
     assert world.load().compute(3) == 6
-    said = capsys.readouterr().err
-    assert f"internal error while patching {NAME}, which is not patched" in said
-    assert "ZeroDivisionError: a bug of ours" in said
+    message = capsys.readouterr().err
+    assert f"internal error while patching {NAME}, which is not patched" in message
+    assert "ZeroDivisionError: a bug of ours" in message
     forget_lightning()
     world.activate(toy(), spec="all,strict")
     with pytest.raises(PatchError, match="is not patched: ZeroDivisionError: a bug of ours"):
@@ -334,9 +334,9 @@ def test_builder_error_does_not_reach_the_import(world: World, capsys: pytest.Ca
     module = world.load()
     assert module.compute(3) == 6
     assert module.Base().method(1) == "base 1!"
-    said = capsys.readouterr().err.splitlines()
-    assert "lightning_patches: toy is not applied: RuntimeError: this builder is broken" in said
-    assert len(said) == 2  # and the start line
+    message = capsys.readouterr().err.splitlines()
+    assert "lightning_patches: toy is not applied: RuntimeError: this builder is broken" in message
+    assert len(message) == 2  # and the start line
 
 
 def test_builder_error_is_raised_at_each_import_under_strict(world: World) -> None:

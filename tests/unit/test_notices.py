@@ -176,9 +176,9 @@ def test_name_cannot_forge_a_line_or_control_a_terminal(capsys: pytest.CaptureFi
             getattr(notices, kind)(EVIL)
         else:
             getattr(notices, "warn_once" if kind == "an error" else kind)("key", EVIL)
-    said = capsys.readouterr().err or f"{caught[0].message}\n"
-    assert said.endswith("\n") and said[:-1].isprintable() and ".ckpt" in said
-    assert said.count("lightning_patches: all is well") == 1 and not said.startswith("lightning_patches: all")
+    printed = capsys.readouterr().err or f"{caught[0].message}\n"
+    assert printed.endswith("\n") and printed[:-1].isprintable() and ".ckpt" in printed
+    assert printed.count("lightning_patches: all is well") == 1 and not printed.startswith("lightning_patches: all")
 
 
 def test_further_lines_of_a_notice_are_indented(capsys: pytest.CaptureFixture[str]) -> None:

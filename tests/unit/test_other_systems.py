@@ -143,8 +143,8 @@ def test_fit_is_the_same_on_every_system(variant: Variant, tmp_path: Path) -> No
     for system in SYSTEMS if variant is RELEASES[0] else ["windows"]:
         there = run(code, system, str(tmp_path), variables=variables, cwd=ROOT)
         assert (there.returncode, there.stdout) == (0, here.stdout), (system, there.stdout, there.stderr)
-        told = there.stderr.count("lightning_patches: the hang watch runs on Linux, and this system lacks /proc")
-        assert told == (0 if system == "old glibc" else 1), there.stderr
+        messages = there.stderr.count("lightning_patches: the hang watch runs on Linux, and this system lacks /proc")
+        assert messages == (0 if system == "old glibc" else 1), there.stderr
 
 
 @pytest.mark.slow
@@ -155,8 +155,8 @@ def test_commands_print_the_same_on_every_system(tmp_path: Path) -> None:
     assert here.stdout.count("\nstatus ") == len(COMMANDS), here.stderr
     for system in SYSTEMS:
         there = run(COMMAND, system, json.dumps(COMMANDS), variables=variables, cwd=tmp_path)
-        said = re.sub(r"^system: \w+", "system: Linux", there.stdout, flags=re.MULTILINE)
-        assert (said, there.stderr) == (here.stdout, here.stderr), there.stderr
+        printed = re.sub(r"^system: \w+", "system: Linux", there.stdout, flags=re.MULTILINE)
+        assert (printed, there.stderr) == (here.stdout, here.stderr), there.stderr
 
 
 @pytest.mark.slow

@@ -858,9 +858,9 @@ def test_unreadable_version_is_not_patched(world: World, version: str, capsys: p
     patcher = world.activate(toy(Target(FUNCTION, times_ten, since="2.2.0")), toy(name="other"))
     assert world.load().compute(3) == 6
     assert verdict(patcher).verdict == "drifted"
-    said = capsys.readouterr().err.splitlines()
-    assert [line for line in said if "has an invalid version" in line] == said
-    assert len(said) == 1  # for both
+    printed = capsys.readouterr().err.splitlines()
+    assert [line for line in printed if "has an invalid version" in line] == printed
+    assert len(printed) == 1  # for both
 
 
 # ---------------------------------------------------------------- messages
@@ -870,8 +870,8 @@ def test_one_line_is_printed_per_namespace(world: World, capsys: pytest.CaptureF
     world.install()
     world.activate(toy(FUNCTION, name="first"), toy(METHOD, name="second"))
     world.load(), world.load("pytorch.importer")
-    said = "lightning_patches: lightning 2.3.3: 2 fixes ('lightning-patches status' lists them)\n"
-    assert capsys.readouterr().err == said
+    printed = "lightning_patches: lightning 2.3.3: 2 fixes ('lightning-patches status' lists them)\n"
+    assert capsys.readouterr().err == printed
 
 
 def test_last_line_has_the_number_of_fixes(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -887,8 +887,10 @@ def test_last_line_has_the_number_of_fixes(world: World, capsys: pytest.CaptureF
         ("0", "no fixes"),
     ):
         patcher.activate(toggle.parse(spec, patches))
-        said = f"lightning_patches: lightning 2.3.3: {line} ('lightning-patches status' lists them)\n" if line else ""
-        assert capsys.readouterr().err == said, spec
+        printed = (
+            f"lightning_patches: lightning 2.3.3: {line} ('lightning-patches status' lists them)\n" if line else ""
+        )
+        assert capsys.readouterr().err == printed, spec
         assert verdicts.count_fixes(verdicts.entries(patcher)) == (
             int(line[0]) if line[:1].isdigit() else 3 * (spec == "1")
         )
@@ -980,8 +982,8 @@ def test_changed_release_on_disk_is_drifted(world: World, capsys: pytest.Capture
     )
     assert verdict(patcher) == verdict(patcher, "second") == gate.Decision("drifted", reason)
     assert verdict(patcher, "unaffected").verdict == "fixed-upstream"
-    said = capsys.readouterr().err.splitlines()
-    assert said == [f"lightning_patches: 2 patches are not applied: {reason}"]
+    printed = capsys.readouterr().err.splitlines()
+    assert printed == [f"lightning_patches: 2 patches are not applied: {reason}"]
     with pytest.raises(PatchError, match="restart the kernel"):
         patcher.activate(toggle.parse("all,strict", patches))
 
@@ -1233,8 +1235,8 @@ def test_lightning_without_its_source_is_not_patched(
         ("2.3.3", "not-affected"),
     ]
     assert "has no source files (.py) on disk" in found[0].reason
-    (said,) = capsys.readouterr().err.splitlines()
-    assert said == f"lightning_patches: 2 patches are not applied: {found[0].reason}"
+    (printed,) = capsys.readouterr().err.splitlines()
+    assert printed == f"lightning_patches: 2 patches are not applied: {found[0].reason}"
     patcher.deactivate()
     forget_lightning()
     patcher.activate(toggle.parse("all,strict", patches))

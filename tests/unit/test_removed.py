@@ -160,10 +160,10 @@ def test_diagnose_answers_every_removed_name_of_a_script(tmp_path: Path, capsys:
         "trainer = pl.Trainer(gpus=2, accelerator='ddp')\n"
     )
     cli.main(["diagnose", str(path), "--requirement", "pytorch-lightning==2.2.5"])
-    said = " ".join(capsys.readouterr().out.split())
+    printed = " ".join(capsys.readouterr().out.split())
     for words in ("import core.lightning", "def on_epoch_end", 'accelerator="gpu", devices=...', 'strategy="ddp"'):
-        assert words in said
-    assert "never call `def on_epoch_end`" in said
+        assert words in printed
+    assert "never call `def on_epoch_end`" in printed
 
 
 def test_release_with_the_name_gets_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -485,9 +485,9 @@ def test_selection_that_drops_patches_is_reported_once(
     variables = {} if before is None else {"LIGHTNING_PATCHES": before}
     done = python(program, tmp_path, **variables)
     assert done.returncode == 0, done
-    said = [line for line in done.stderr.splitlines() if "replaces" in line]
+    printed = [line for line in done.stderr.splitlines() if "replaces" in line]
     expected = (
         f"lightning_patches: activate({spec!r}) replaces the selection: 1 patch is off now. "
         f"activate('default,{spec}') keeps them."
     )
-    assert said == [expected] * lost, done
+    assert printed == [expected] * lost, done
