@@ -1,4 +1,4 @@
-"""A callback of configure_callbacks replaces the Trainer's callback of its base class."""
+"""A callback from configure_callbacks replaces the Trainer's callback of its base class."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/trainer/connectors/test_callback_connector.py::test_attach_model_callbacks",),
     ),
     impact=Impact(
-        "A callback that the model's configure_callbacks returns to replace one of the Trainer's, such as a subclass "
-        "of ModelCheckpoint, is added instead: both run, and both write files.",
+        "If the model's configure_callbacks returns a subclass of one of the Trainer's callbacks, such as "
+        "ModelCheckpoint, it is added instead of replacing that callback: both run, and both write files.",
         ("configure_callbacks does not replace ModelCheckpoint",),
     ),
-    opt_in="users who return from configure_callbacks a subclass of a callback that the Trainer has",
+    opt_in="users whose configure_callbacks returns a subclass of one of the Trainer's callbacks",
     signs=("configure_callbacks",),
     note="Opt-in because a program may rely on both callbacks.",
 )

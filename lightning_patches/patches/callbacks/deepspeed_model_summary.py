@@ -1,4 +1,4 @@
-"""A training with DeepSpeed's stage 3 starts with a summary of the model."""
+"""fit with DeepSpeed stage 3 starts with a model summary."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ PATCH = Patch(
         ),
         error="AttributeError: 'DeepSpeedSummary' object has no attribute 'flop_counts'",
     ),
-    note="The summary has no column of FLOPs, as in 2.5.3; 2.6.0 has one. Without the patch, set "
-    "enable_model_summary=False. Tested without DeepSpeed, with parameters that have DeepSpeed's attributes.",
+    note="The summary has no FLOPs column, as in 2.5.3; 2.6.0 adds one. Without the patch, set "
+    "enable_model_summary=False. Tested without DeepSpeed, with parameters that have DeepSpeed's "
+    "attributes.",
 )

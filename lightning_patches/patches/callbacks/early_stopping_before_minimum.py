@@ -1,4 +1,4 @@
-"""EarlyStopping cancels a stop from before min_epochs if the metric has recovered."""
+"""EarlyStopping cancels a stop requested before min_epochs if the metric has recovered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 _STOPPED = ("stopped_epoch", "stopping_reason", "stopping_reason_message")
 
 _pending: weakref.WeakKeyDictionary[Any, dict[int, dict[str, Any]]] = weakref.WeakKeyDictionary()
-"""By Trainer: the callbacks that decided to stop before the minimum, with their state before that decision."""
+"""By Trainer and callback id: the state of each callback before it requested a stop ahead of the minimum."""
 
 
 def _run_early_stopping_check(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -74,8 +74,8 @@ PATCH = Patch(
         ("training stops at min_epochs although the metric improves", "EarlyStopping ignores patience with min_epochs"),
     ),
     added="0.2.0",
-    note="Until the metric recovers, nothing changes: should_stop stays set, and each step is logged. The patch "
-    "cancels nothing if a callback or the module sets should_stop, or if there is a Timer. A run whose metric does "
-    "not recover stops at the same place. Without the patch, choose a patience that does not run out before "
-    "min_epochs.",
+    note="Until the metric recovers, nothing changes: should_stop stays set, and each step is logged. The "
+    "patch cancels nothing if a callback or the module sets should_stop, or if there is a Timer. A run "
+    "whose metric does not recover stops at the same step as without the patch. Without the patch, choose "
+    "a patience that does not run out before min_epochs.",
 )

@@ -1,4 +1,4 @@
-"""A resumed EarlyStopping keeps the patience that the program gives."""
+"""A resumed EarlyStopping uses the patience that the program passes."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
-    changes_results=Effect("how it ends", "a resumed run ends after the patience that the program gives"),
+    changes_results=Effect("how it ends", "a resumed run stops after the patience that the program passes"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.callbacks.early_stopping:EarlyStopping.load_state_dict", _load_state_dict),),
     upstream=Upstream(),
     impact=Impact(
-        "A resumed EarlyStopping has the patience of the checkpoint, whatever the program gives.",
+        "A resumed EarlyStopping uses the patience from the checkpoint and ignores the one that the program passes.",
         ("patience of EarlyStopping is not changed when resuming from a checkpoint",),
     ),
-    opt_in="users who resume runs with another patience of EarlyStopping",
+    opt_in="users who resume a run with a different patience for EarlyStopping",
     signs=("EarlyStopping patience ckpt_path",),
-    note="Equivalent to a program that sets the patience after the checkpoint was loaded. The count of epochs "
-    "without an improvement is that of the checkpoint. Opt-in, since a program may rely on the patience of the "
-    "checkpoint.",
+    note="The patch is equivalent to a program that sets the patience after the checkpoint is loaded. The "
+    "count of checks without an improvement still comes from the checkpoint. Opt-in because a program may "
+    "rely on the patience from the checkpoint.",
 )

@@ -1,4 +1,4 @@
-"""EMAWeightAveraging averages nothing before update_starting_at_epoch."""
+"""EMAWeightAveraging does not average before update_starting_at_epoch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
 
 
 def is_early(callback: Any, epoch: int, namespace: str) -> bool:
-    """True if the first epoch to average is still to come, and no step was given to start at."""
+    """True if update_starting_at_epoch is a later epoch, and update_starting_at_step is not set."""
     kind = upstream_module(namespace, "pytorch.callbacks.weight_averaging").EMAWeightAveraging
     if not isinstance(callback, kind) or type(callback).should_update is not kind.should_update:
         return False
@@ -29,20 +29,22 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
-    changes_results=Effect("numbers", "the average begins at the given epoch"),
+    changes_results=Effect("numbers", "averaging starts at the given epoch"),
     affected=(">=2.6.0,<=2.6.6",),
     targets=(Target("pytorch.callbacks.weight_averaging:WeightAveraging.on_train_batch_end", _on_train_batch_end),),
     upstream=Upstream(),
     impact=Impact(
-        "EMAWeightAveraging(update_starting_at_epoch=...) averages from the first step on, as without the argument.",
+        "EMAWeightAveraging(update_starting_at_epoch=...) averages from the first step on, as if the argument "
+        "were not set.",
         (
             "update_starting_at_epoch of EMAWeightAveraging has no effect",
             "EMAWeightAveraging averages before update_starting_at_epoch",
         ),
     ),
-    opt_in="users who give EMAWeightAveraging an update_starting_at_epoch",
+    opt_in="users who pass update_starting_at_epoch to EMAWeightAveraging",
     signs=("EMAWeightAveraging update_starting_at_epoch",),
-    note="Equivalent to a subclass whose should_update is False before that epoch. From that epoch on, it averages "
-    "after each step and at the end of each epoch, as on stock. Opt-in, as runs of today end with other weights. "
-    "With update_starting_at_step, which decides on the steps, nothing changes.",
+    note="The patch is equivalent to a subclass whose should_update returns False before that epoch. From that "
+    "epoch on, the callback averages after each step and at the end of each epoch, as without the patch. "
+    "Opt-in because existing runs end with other weights. Nothing changes if update_starting_at_step is "
+    "set, because it decides which steps are averaged.",
 )

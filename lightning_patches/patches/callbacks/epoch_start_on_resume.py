@@ -8,7 +8,7 @@ from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _CALLBACKS = ("GradientAccumulationScheduler", "StochasticWeightAveraging")
-"""What these do in on_train_epoch_start is not in the checkpoint."""
+"""Callbacks whose on_train_epoch_start sets state that is not in the checkpoint."""
 _HOOK = "on_train_epoch_start"
 
 
@@ -29,21 +29,21 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
-    changes_results=Effect("numbers", "the rest of an epoch within which a run is resumed"),
+    changes_results=Effect("numbers", "the rest of the epoch within which a run is resumed"),
     affected=(">=2.5.0,<=2.6.6",),
     targets=(Target("pytorch.loops.fit_loop:_FitLoop.on_run_start", _on_run_start),),
     upstream=Upstream(),
     impact=Impact(
-        "From 2.5.0 on, on_train_epoch_start is not called for the rest of an epoch within which a run is resumed. "
-        "GradientAccumulationScheduler then accumulates as in epoch 0 of a run without it, and "
+        "If a run is resumed within an epoch, 2.5.0 and later don't call on_train_epoch_start for the rest of "
+        "that epoch. GradientAccumulationScheduler then doesn't set accumulate_grad_batches, and "
         "StochasticWeightAveraging has neither its learning rate scheduler nor its average.",
         (
             "accumulate_grad_batches is 1 after resuming with GradientAccumulationScheduler",
             "learning rate of StochasticWeightAveraging is not applied after resuming",
         ),
     ),
-    note="Equivalent to the run without a break, and to the releases below 2.5.0, which call the hook. Callbacks "
-    "derived from these with another on_train_epoch_start, and hooks of the program, are not called: "
-    "warn-epoch-start-on-resume warns of those. Programs that could rely on the behavior without the patch: none is "
-    "known.",
+    note="The resumed run equals a run without the interruption. Releases below 2.5.0 call the hook. The patch "
+    "does not call hooks of the program, or subclasses of these two callbacks that override "
+    "on_train_epoch_start: the patch warn-epoch-start-on-resume warns about them. No program is known "
+    "that relies on the behavior without the patch.",
 )

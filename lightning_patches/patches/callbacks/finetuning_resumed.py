@@ -23,7 +23,8 @@ def _unfreeze(original: Callable[..., None], namespace: str) -> Callable[..., No
         # DDP has already wrapped the module, and would not synchronize parameters that are unfrozen here.
         if not resumed or self.previous_backbone_lr is None or trainer.world_size > 1:
             return
-        # If this callback unfreezes later than the saved one, the backbone stays frozen until then.
+        # If the new callback unfreezes at a later epoch than the one in the checkpoint, the backbone stays frozen until
+        # then.
         if trainer._checkpoint_connector._loaded_checkpoint.get("epoch", -1) >= self.unfreeze_backbone_at_epoch:
             self.make_trainable(pl_module.backbone)
 
@@ -70,7 +71,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
-    changes_results=Effect("numbers", "training that is resumed after the backbone was unfrozen trains the backbone"),
+    changes_results=Effect("numbers", "runs that are resumed after the backbone was unfrozen train the backbone"),
     affected=(">=1.9.0,<=2.6.6",),
     targets=(
         Target(
@@ -83,17 +84,18 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(21901,), pull_requests=(21902,)),
     impact=Impact(
-        "Training with BackboneFinetuning that is resumed after the backbone was unfrozen never trains the backbone "
-        "again, without a warning.",
+        "After a run with BackboneFinetuning is resumed, a backbone that was already unfrozen is frozen again "
+        "and never trained, without a warning.",
         (
             "backbone is frozen after resuming",
             "requires_grad is False after resuming with BackboneFinetuning",
             "BaseFinetuning freezes unfrozen modules again when it resumes from a checkpoint",
         ),
     ),
-    note="Callbacks with their own finetune_function are unchanged, because they may have frozen the parameters on "
-    "purpose. So are jobs with several ranks, because DDP would not synchronize parameters that are unfrozen later. "
-    "One warning lists what stays frozen. To keep the backbone frozen, set unfreeze_backbone_at_epoch to a later "
-    "epoch. Without the patch, derive a callback that calls self.make_trainable(pl_module.backbone) in on_fit_start.",
+    note="Callbacks that override finetune_function are unchanged, because they may have frozen the parameters "
+    "on purpose. Jobs with several ranks are also unchanged, because DDP would not synchronize parameters "
+    "that are unfrozen later. In both cases a warning is printed. To keep the backbone frozen, set "
+    "unfreeze_backbone_at_epoch to a later epoch. Without the patch, use a subclass that calls "
+    "self.make_trainable(pl_module.backbone) in on_fit_start.",
     after=("finetuning-with-lr-finder",),
 )

@@ -13,8 +13,8 @@ def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[...
         if not self._restarting or all(index in stored for index in range(len(trainer.optimizers))):
             original(self, trainer, pl_module)
             return
-        # The learning rate finder saved this state before the first epoch: nothing was stored yet, and the optimizers
-        # are those of the user.
+        # The learning rate finder saved this state before the first epoch, when the callback had stored nothing yet.
+        # Keep the optimizers as the user created them.
         parameters = dict(pl_module.named_parameters())
         for index, optimizer in enumerate(trainer.optimizers):
             if index in stored:
@@ -36,8 +36,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_with_backbone_finetuning_callback",),
     ),
     impact=Impact(
-        "Training with the LearningRateFinder and BackboneFinetuning (or another BaseFinetuning) callbacks fails "
-        "before its first step.",
+        "fit with both LearningRateFinder and a finetuning callback (BackboneFinetuning, or another "
+        "BaseFinetuning) fails before its first step.",
         ("KeyError: 0",),
         error="KeyError: 0",
     ),

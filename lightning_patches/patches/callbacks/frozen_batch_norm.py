@@ -35,8 +35,8 @@ PATCH = Patch(
         "and running statistics change.",
         ("batch norm is trained with train_bn=False", "running_mean of the frozen backbone changes"),
     ),
-    note="With train_bn=True, the default, nothing changes. Subclasses are unchanged, because they may have their own "
-    "freeze method or enable batch norm again. A script with train_bn=False that relies on trained batch norm must "
-    "set train_bn=True. Without the patch, derive a callback that calls self.freeze(pl_module.backbone, "
-    "train_bn=self.train_bn).",
+    note="With train_bn=True, the default, nothing changes. Subclasses are unchanged, because they may "
+    "override freeze or enable batch norm again. A script with train_bn=False that relies on trained "
+    "batch norm must set train_bn=True. Without the patch, use a subclass that calls "
+    "self.freeze(pl_module.backbone, train_bn=self.train_bn) in freeze_before_training.",
 )

@@ -13,7 +13,7 @@ def _copy_param(original: Callable[..., None], namespace: str) -> Callable[..., 
         first = getattr(old, name)
         if pruned is None or first is None:
             original(new, old, name)
-        else:  # `name` of a pruned parameter is the masked tensor, which each forward computes
+        else:  # for a pruned parameter, `name` is the masked tensor, which each forward computes again
             pruned.data = first.data.to(pruned.device)
 
     return _copy_param
@@ -33,11 +33,11 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/callbacks/test_pruning.py::test_lottery_ticket_hypothesis_correctly_reset",),
     ),
     impact=Impact(
-        "ModelPruning(use_lottery_ticket_hypothesis=True) prunes, but continues with the trained weights: nothing is "
-        "reset, without a warning.",
+        "ModelPruning(use_lottery_ticket_hypothesis=True) prunes, but training continues with the trained "
+        "weights: nothing is reset, without a warning.",
         ("lottery ticket hypothesis does not reset the weights",),
     ),
-    opt_in="users who experiment with lottery tickets",
+    opt_in="users who prune with use_lottery_ticket_hypothesis=True",
     signs=("use_lottery_ticket_hypothesis",),
     note="Opt-in because runs end with other weights.",
 )

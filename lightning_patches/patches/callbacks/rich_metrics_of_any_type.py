@@ -1,4 +1,4 @@
-"""RichProgressBar shows metrics of any type."""
+"""RichProgressBar shows metrics that are not numbers."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ PATCH = Patch(
         error="TypeError: unsupported format string passed to NoneType.__format__",
         frames=("_generate_metrics_texts",),
     ),
-    note="Numbers are formatted as without the patch; 2.6.0 also formats whole numbers with decimals.",
+    note="Numbers are formatted as without the patch. 2.6.0 also formats integers with decimals.",
 )

@@ -12,8 +12,9 @@ _RICH = "pytorch.callbacks.progress.rich_progress"
 
 def _init_progress(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def init_progress(self: Any, trainer: Any) -> None:
-        # The original creates a new console, gets it by this name, and clears a live display that it does not have
-        # yet. Since rich 14.1 the displays of a console are a stack, and clearing an empty stack raises an error.
+        # The original creates a console, gets it from get_console(), and clears its live display, although a new
+        # console has none. Since rich 14.1 the displays of a console are a stack, and clearing an empty stack raises an
+        # error.
         module = upstream_module(namespace, _RICH)
         get_console = vars(module)["get_console"]
 

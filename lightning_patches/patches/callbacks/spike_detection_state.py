@@ -1,4 +1,4 @@
-"""The state of SpikeDetection can be loaded."""
+"""SpikeDetection can load its state."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ PATCH = Patch(
         ("KeyError: 'bad_bachtes'", "'SpikeDetection' object has no attribute 'running'"),
         error="KeyError: 'bad_bachtes'",
     ),
-    note="The official fix corrects the name of one key, after which the next line fails; this patch fixes both. "
-    "Without the patch, set the attributes of a new SpikeDetection to those of the old one.",
+    note="The official fix corrects one misspelled key, after which the next line fails; this patch fixes "
+    "both. Without the patch, set the attributes of a new SpikeDetection to those of the old one.",
 )

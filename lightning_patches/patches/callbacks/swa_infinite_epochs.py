@@ -34,7 +34,7 @@ def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[...
             self._swa_epoch_start = sys.maxsize
         original(self, trainer, pl_module)
         if self._max_epochs == _ENDLESS:
-            # The original adds an epoch for batch norm statistics, which turns -1 into 0: nothing would be trained.
+            # The original adds an epoch for batch norm statistics, which turns -1 into 0 epochs.
             trainer.fit_loop.max_epochs = _ENDLESS
 
     return on_fit_start
@@ -68,8 +68,8 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "With max_epochs=-1, which max_steps or max_time alone imply, StochasticWeightAveraging does nothing, and a "
-        "model with batch norm is not trained at all.",
+        "With max_epochs=-1 (the default if max_steps or max_time is set), StochasticWeightAveraging does "
+        "nothing, and a model with batch norm is not trained at all.",
         ("weights are not averaged", "SWA has no effect with max_steps", "fit ends at once, after 0 steps"),
         consequences=(
             Consequence(
@@ -82,8 +82,9 @@ PATCH = Patch(
             ),
         ),
     ),
-    note="Batch norm statistics stay those of the last epoch, as in the official fix, because there is no further "
-    "epoch to update them. A run that ends before swa_epoch_start keeps its trained weights; the official fix "
-    "replaces them by the initial ones. A fraction as swa_epoch_start (the default, 0.8) causes a warning and no "
-    "averaging; the official fix raises an error. To keep the trained weights of a longer run, remove the callback.",
+    note="Batch norm statistics stay those of the last epoch, as in the official fix, because there is no "
+    "further epoch to update them. A run that ends before swa_epoch_start keeps its trained weights; the "
+    "official fix replaces them with the initial ones. If swa_epoch_start is a fraction (the default is "
+    "0.8), the patch warns and nothing is averaged; the official fix raises an error. To keep the trained "
+    "weights of a longer run, remove the callback.",
 )

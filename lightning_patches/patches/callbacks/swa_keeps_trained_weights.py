@@ -22,16 +22,16 @@ def _on_train_end_unless_averaged(original: Callable[..., None], namespace: str)
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "the weights at the end are the trained ones"),
+    changes_results=Effect("numbers", "the final weights are the trained ones"),
     affected=(">=2.6.1,<=2.6.6",),
     targets=(Target(f"{_CALLBACK}.on_train_end", _on_train_end_unless_averaged),),
     upstream=Upstream(pull_requests=(21396,)),
     impact=Impact(
-        "With max_epochs=-1, which max_steps or max_time alone imply, training that ends before swa_epoch_start is "
-        "left with its initial weights.",
+        "With max_epochs=-1 (the default if max_steps or max_time is set) and StochasticWeightAveraging, "
+        "training that ends before swa_epoch_start ends with the initial weights of the model.",
         ("model is untrained after fit with StochasticWeightAveraging", "initial weights after training"),
     ),
-    note="The bug came with the official fix for StochasticWeightAveraging with max_epochs=-1 (pull request 21396). A "
-    "run that passes swa_epoch_start ends with the same average. Without the patch, remove StochasticWeightAveraging, "
-    "which has averaged nothing.",
+    note="The official fix for StochasticWeightAveraging with max_epochs=-1 (pull request 21396) introduced "
+    "this bug. A run that reaches swa_epoch_start ends with the same average. Without the patch, remove "
+    "StochasticWeightAveraging.",
 )

@@ -33,7 +33,9 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
-    changes_results=Effect("numbers", "the average has the last epoch, and not what swa_epoch_start begins with"),
+    changes_results=Effect(
+        "numbers", "the average contains the weights after the last epoch, and not those before swa_epoch_start"
+    ),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(f"{_CALLBACK}.on_train_epoch_start", _on_train_epoch_start, stock=("self",)),
@@ -41,13 +43,14 @@ PATCH = Patch(
     ),
     upstream=Upstream(),
     impact=Impact(
-        "StochasticWeightAveraging averages the weights with which each epoch begins: the last epoch of the training "
-        "has no effect on the model, and the weights from before swa_lrs are in the average.",
+        "StochasticWeightAveraging averages the weights at the start of each epoch. So the last epoch has no "
+        "effect on the averaged model, and the average contains weights from before swa_epoch_start.",
         ("last epoch has no effect with StochasticWeightAveraging",),
     ),
     opt_in="users who train with StochasticWeightAveraging",
     signs=("StochasticWeightAveraging",),
     after=("swa-stale-gradients",),
-    note="Equivalent to a subclass that averages at the end of each epoch, as torch.optim.swa_utils does in its "
-    "example. Opt-in, since all runs with the callback end with other weights. Subclasses are unchanged.",
+    note="The patch is equivalent to a subclass that averages at the end of each epoch, as in the example of "
+    "torch.optim.swa_utils. Opt-in because all runs with the callback end with other weights. Subclasses "
+    "are unchanged.",
 )

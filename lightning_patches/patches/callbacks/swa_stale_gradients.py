@@ -1,4 +1,4 @@
-"""StochasticWeightAveraging makes no optimizer step with old gradients after its average."""
+"""StochasticWeightAveraging makes no optimizer step with old gradients after averaging."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 def _on_train_epoch_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_epoch_start(self: Any, trainer: Any, pl_module: Any) -> None:
         original(self, trainer, pl_module)
-        if trainer.fit_loop._skip_backward:  # the epoch of the batch norm statistics, which ends with a step
+        if trainer.fit_loop._skip_backward:  # the extra epoch for batch norm statistics, which ends with a step
             for optimizer in trainer.optimizers:
                 for group in optimizer.param_groups:
                     for parameter in group["params"]:
@@ -23,7 +23,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
-    changes_results=Effect("numbers", "the weights at the end, of a model with batch norm, are the average"),
+    changes_results=Effect("numbers", "a model with batch norm ends with the averaged weights"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(
@@ -33,9 +33,9 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(17245,)),
     impact=Impact(
-        "With StochasticWeightAveraging and a model with batch norm, the extra epoch for its statistics ends with an "
-        "optimizer step. It takes the gradients of the last batch of the training, and moves the weights away from the "
-        "average.",
+        "With StochasticWeightAveraging and a model with batch norm, the extra epoch that updates the batch "
+        "norm statistics ends with an optimizer step. That step uses the gradients of the last training batch "
+        "and moves the weights away from the average.",
         (
             "weights after StochasticWeightAveraging are not the average",
             "optimizer step in the batch norm epoch of StochasticWeightAveraging",
@@ -43,7 +43,7 @@ PATCH = Patch(
     ),
     opt_in="users who train a model with batch norm and StochasticWeightAveraging",
     signs=("StochasticWeightAveraging",),
-    note="Equivalent to a program that drops the gradients when that epoch begins. The hooks of the step are still "
-    "called. Opt-in, since all runs with the callback and batch norm end with other weights. With a gradient scaler "
-    "the step still ends in stock's error.",
+    note="The patch is equivalent to a program that clears the gradients when that extra epoch begins. The "
+    "hooks of the step are still called. Opt-in because all runs with the callback and batch norm end "
+    "with other weights. With a gradient scaler the step raises an error, with and without the patch.",
 )

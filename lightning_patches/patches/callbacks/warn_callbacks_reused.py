@@ -1,4 +1,4 @@
-"""Warn when EarlyStopping or ModelCheckpoint begins a new run with the state of another one."""
+"""Warn when EarlyStopping or ModelCheckpoint starts a new run with the state of another run."""
 
 from __future__ import annotations
 
@@ -45,14 +45,15 @@ PATCH = Patch(
     ),
     upstream=Upstream(),
     impact=Impact(
-        "EarlyStopping and ModelCheckpoint objects that are used in a second Trainer begin with the first run's best "
-        "score and count: the second run may stop at once, and best_model_path is a model of the first.",
+        "EarlyStopping and ModelCheckpoint objects that are passed to a second Trainer keep the best score and "
+        "the counters of the first run: the second run may stop at once, and best_model_path is a model of the "
+        "first run.",
         (
             "second fold of a cross validation stops after one epoch",
             "best_model_path is that of the previous fold",
         ),
     ),
     after=("early-stopping-before-minimum", "resumed-metrics"),
-    note="This patch fixes nothing: it warns once for each class. Equivalent to the same program, since one may "
-    "reuse the callbacks on purpose. A callback that the program resets before the next run gives no warning.",
+    note="This patch fixes nothing: it warns once for each class, since a program may reuse the callbacks on "
+    "purpose. If the program resets a callback before the next run, there is no warning.",
 )

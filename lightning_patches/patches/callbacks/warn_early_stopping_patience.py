@@ -1,4 +1,4 @@
-"""Warn when a resumed EarlyStopping takes another patience from the checkpoint."""
+"""Warn when a resumed EarlyStopping takes a different patience from the checkpoint."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ PATCH = Patch(
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.callbacks.early_stopping:EarlyStopping.load_state_dict", _load_state_dict),),
     upstream=Upstream(),
-    impact=Impact("A resumed EarlyStopping has the patience of the checkpoint, whatever the program gives."),
+    impact=Impact(
+        "A resumed EarlyStopping uses the patience from the checkpoint and ignores the one that the program passes."
+    ),
     after=("early-stopping-patience",),
     fixed_by=("early-stopping-patience",),
-    note="This patch fixes nothing: it warns once. The opt-in early-stopping-patience fixes it. Equivalent to the same "
-    "program, whose patience stays that of the checkpoint.",
+    note="This patch fixes nothing: it warns once. The opt-in patch early-stopping-patience fixes the bug.",
 )

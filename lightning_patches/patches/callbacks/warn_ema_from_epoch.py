@@ -33,10 +33,10 @@ PATCH = Patch(
     targets=(Target("pytorch.callbacks.weight_averaging:WeightAveraging.on_train_batch_end", _on_train_batch_end),),
     upstream=Upstream(),
     impact=Impact(
-        "EMAWeightAveraging(update_starting_at_epoch=...) averages from the first step on, as without the argument.",
+        "EMAWeightAveraging(update_starting_at_epoch=...) averages from the first step on, as if the argument "
+        "were not set.",
     ),
     after=("ema-from-epoch",),
     fixed_by=("ema-from-epoch",),
-    note="This patch fixes nothing: it warns once. The opt-in ema-from-epoch fixes it. Equivalent to the same program, "
-    "whose average stays as it is.",
+    note="This patch fixes nothing: it warns once. The opt-in patch ema-from-epoch fixes the bug.",
 )

@@ -1,4 +1,4 @@
-"""WeightAveraging does not touch the trained weights before its first average."""
+"""WeightAveraging does not touch the trained weights before it starts averaging."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _CALLBACK = "pytorch.callbacks.weight_averaging:WeightAveraging"
 
 
 _first: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
-"""The sums of an average model's weights before the first average."""
+"""By average model: the sums of its weights before the first update."""
 
 
 def _is_unused(callback: Any, namespace: str) -> bool:
-    """True if nothing was averaged yet: the average model still has the weights from before the training.
+    """True if nothing was averaged yet and the average model still has the weights from before the training.
 
-    Its counter alone does not prove that: other code may change its weights, or reset the counter. Returns False for a
-    class that overrides more than the time of averaging.
+    The average model's counter alone is not enough: other code may change the weights or reset the counter. Returns
+    False for a class that overrides more than ``should_update``.
     """
     base = upstream_module(namespace, "pytorch.callbacks.weight_averaging").WeightAveraging
     # Not with `Target.stock`: it would have to list all attributes of the class but one, and they differ by release.
@@ -50,13 +50,13 @@ def _sums(tensors: Iterable[Any]) -> list[Any]:
 
 
 def _weights(module: Any) -> Iterator[Any]:
-    """Iterate over the weights without a call of the program's ``parameters``."""
+    """Iterate over the weights without calling ``parameters``, which the program may override."""
     for _, part in parts(module):
         yield from vars(part).get("_parameters", {}).values()
 
 
 def _note(average: Any) -> None:
-    with contextlib.suppress(RuntimeError):  # weights of a type without a sum
+    with contextlib.suppress(RuntimeError):  # the dtype does not support sum()
         _first[average] = _sums(_weights(average))
 
 
@@ -111,14 +111,16 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(21724,), pull_requests=(21732, 21754)),
     impact=Impact(
-        "With WeightAveraging or EMAWeightAveraging and a later start, each validation and checkpoint before that "
-        "start uses the initial weights, and a run that ends before it ends with them: all training is lost.",
+        "If WeightAveraging or EMAWeightAveraging starts averaging later than at the first step, each "
+        "validation and checkpoint before that uses the initial weights. A run that ends before averaging "
+        "starts ends with the initial weights: all training is lost.",
         (
             "validation loss does not change with WeightAveraging",
             "initial weights after training with EMAWeightAveraging",
         ),
     ),
-    note="Averages from the first step on, and everything after a later start, are unchanged. Subclasses that "
-    "override more than `should_update` are unchanged, because they may average themselves, and so is an average "
-    "whose weights another callback averages. Without the patch, remove the callback until averaging starts.",
+    note="Averages from the first step on are unchanged, and so is everything after averaging has started. "
+    "Subclasses that override more than should_update are unchanged, because they may implement the "
+    "averaging themselves. An average model that another callback updates is unchanged, too. Without the "
+    "patch, remove the callback until averaging starts.",
 )

@@ -1,4 +1,4 @@
-"""A checkpoint of WeightAveraging gives the weights that the run would have."""
+"""test, predict and a resumed run use the averaged weights of a WeightAveraging checkpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNSTARTED = "_average_restored_unstarted"
 
 
 def _is_stock(callback: Any, namespace: str) -> bool:
-    """True if the callback ends a run and copies its average as Lightning's own class does."""
+    """True if the callback does not override the methods that copy the average into the model."""
     base = upstream_module(namespace, "pytorch.callbacks.weight_averaging").WeightAveraging
     names = ("on_train_end", "_copy_average_to_current")
     return all(getattr(type(callback), name) is getattr(base, name) for name in names)
@@ -66,14 +66,14 @@ def _restore_model(original: Callable[..., None], namespace: str) -> Callable[..
 
 
 def _seen(state: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """Identity and version of each value, which change when a hook replaces it or writes to it."""
+    """Return the identity and the version of each value. They change when a hook replaces the value or writes to it."""
     return {name: (id(value), getattr(value, "_version", 0)) for name, value in state.items()}
 
 
 def _with_changes(
     trained: dict[str, Any], before: dict[str, tuple[int, int]], average: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the trained weights with a hook's changes of the average: new names and new values."""
+    """Return the trained weights with the changes that a hook made to the average: new names and new values."""
     names, result = {entry: name for name, entry in before.items()}, dict(trained)
     for name, entry in _seen(average).items():
         if before.get(name) == entry:
@@ -99,9 +99,10 @@ PATCH = Patch(
     ),
     upstream=Upstream(),
     impact=Impact(
-        "With WeightAveraging or EMAWeightAveraging, test and predict with ckpt_path='best' after fit use the weights "
-        "of the last step instead of the average. A finished run that is resumed ends with them, too. Changes that "
-        "on_load_checkpoint makes to the weights of a checkpoint are lost, or cause a missing key.",
+        "With WeightAveraging or EMAWeightAveraging, test and predict with ckpt_path='best' after fit use the "
+        "weights of the last step instead of the average. If a finished run is resumed, it also ends with "
+        "these weights. Changes that on_load_checkpoint makes to the weights of a checkpoint are lost or cause "
+        "a missing key.",
         (
             "test after fit with WeightAveraging differs from test with a new Trainer",
             "on_load_checkpoint has no effect with WeightAveraging",
@@ -109,8 +110,8 @@ PATCH = Patch(
         ),
     ),
     after=("weight-averaging-before-start",),
-    note="A hook that changes both current_model_state and state_dict is unchanged. If the hook computes a value from "
-    "the average, the run continues with that value. A parameter that the hook removes is still trained. Fit without "
-    "a checkpoint is unchanged, and so are subclasses that end the run or copy the average themselves. Without the "
-    "patch, test the checkpoint with a new Trainer.",
+    note="A hook that changes both current_model_state and state_dict is unchanged. If the hook computes a "
+    "value from the average, the run continues with that value. A parameter that the hook removes is "
+    "still trained. fit without a checkpoint is unchanged, and so are subclasses that override how a run "
+    "ends or how the average is copied. Without the patch, test the checkpoint with a new Trainer.",
 )

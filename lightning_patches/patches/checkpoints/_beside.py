@@ -19,7 +19,7 @@ def is_possible(path: Any) -> bool:
 
 @contextlib.contextmanager
 def written(path: Any) -> Iterator[BinaryIO]:
-    """Open the temporary file. After an error it is removed, and an existing file at the path is unchanged."""
+    """Open the temporary file. If an error occurs, it is removed, and an existing file at the path stays unchanged."""
     beside = os.path.join(os.path.dirname(os.path.abspath(path)), f".{uuid.uuid4().hex}.partial")
     try:
         with open(beside, "xb") as file:

@@ -1,4 +1,4 @@
-"""Locations of checkpoints: paths of any file system, compared as text."""
+"""Compare the locations of checkpoints as text, on any file system."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from lightning_patches.engine.distributions import upstream_module
 
 
 def place_of(path: Any) -> tuple[str, str]:
-    """Return protocol and path. Uses only the text, since only the program's CheckpointIO may understand the path."""
+    """Return the protocol and the path.
+
+    Only the text is used, because the path may be one that only the program's CheckpointIO understands.
+    """
     text, protocol = str(path), protocol_of(path)
     if protocol == "file":
         return protocol, os.path.abspath(text.rpartition("://")[2])
@@ -25,13 +28,13 @@ def protocol_of(path: Any) -> str:
 def directory_of(callback: Any, namespace: str) -> Any:
     """Return the directory of a ModelCheckpoint; ``None`` for a subclass, which may use another one.
 
-    Not with `Target.stock`: the file that training was resumed from is kept for a subclass, too.
+    `Target.stock` is not used instead, because for a subclass the file that training was resumed from is kept, too.
     """
     known = upstream_module(namespace, "pytorch.callbacks.model_checkpoint").ModelCheckpoint
     return callback.dirpath if type(callback) is known else None
 
 
 def ckpt_path_of(trainer: Any) -> Any:
-    """Return the path that training was resumed from, without a call of a ``ckpt_path`` that the program overrides."""
+    """Return the path that training was resumed from, without reading ``ckpt_path``, which the program may override."""
     holder = trainer if hasattr(trainer, "_ckpt_path") else getattr(trainer, "_checkpoint_connector", None)  # 1.x, 2.x
     return getattr(holder, "_ckpt_path", None)

@@ -1,4 +1,4 @@
-"""Classes that a checkpoint may name: subclasses that the program has imported."""
+"""Find out if a class that a checkpoint names is a subclass that the program has imported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_imported_subclass(path: Any, cls: type) -> bool:
     for part in name.split("."):
         # Not getattr(): a module's __getattr__ may import.
         found = getattr(found, "__dict__", {}).get(part)
-    if found is None:  # an object from such a __getattr__ is defined deeper in the package
+    if found is None:  # the package may export the class from a deeper module
         below = f"{module}."
         found = next((c for c in _subclasses(cls) if c.__qualname__ == name and c.__module__.startswith(below)), None)
     return isinstance(found, type) and issubclass(found, cls)

@@ -1,4 +1,4 @@
-"""AsyncCheckpointIO can also save in a Trainer's second run."""
+"""AsyncCheckpointIO can also save in the second run of a Trainer."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def _teardown(original: Callable[..., None], namespace: str) -> Callable[..., No
         try:
             original(self)
         finally:
-            if type(self._executor) is ThreadPoolExecutor:  # the program's executor may have to outlive the run
-                # For the next run of the Trainer. The executor starts a thread only for the first save.
+            if type(self._executor) is ThreadPoolExecutor:  # the program may still need an executor of another class
+                # The next run of the Trainer uses the new executor, which starts a thread only at its first save.
                 self._executor = ThreadPoolExecutor(max_workers=self._executor._max_workers)
 
     return teardown
@@ -32,7 +32,7 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/plugins/test_checkpoint_io_plugin.py::test_async_checkpoint_plugin",),
     ),
     impact=Impact(
-        "With AsyncCheckpointIO the second fit of a Trainer, or fit after validate, fails at its first checkpoint.",
+        "With AsyncCheckpointIO, the second fit of a Trainer, or a fit after validate, fails at its first checkpoint.",
         ("cannot schedule new futures after shutdown",),
         error="RuntimeError: cannot schedule new futures after shutdown",
     ),

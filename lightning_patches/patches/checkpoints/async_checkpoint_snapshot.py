@@ -1,4 +1,4 @@
-"""AsyncCheckpointIO saves the state of the moment when the save was requested."""
+"""AsyncCheckpointIO saves the state at the time when the save was requested."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def _save_checkpoint(original: Callable[..., None], namespace: str) -> Callable[
 def _snapshot(value: Any, copies: dict[Any, Any]) -> Any:
     """Copy the tensors and plain containers of a checkpoint, so that they can't change while they are written.
 
-    The copy pickles to the same content: parameters, attributes of tensors, shared memory, recursive containers. Other
-    objects, including tensor subclasses, are not copied.
+    The pickled copy has the same content: it keeps parameters, attributes of tensors, shared memory and recursive
+    containers. Other objects, including tensor subclasses, are not copied.
 
     Args:
         value: a checkpoint or a part of one.
@@ -39,7 +39,7 @@ def _snapshot(value: Any, copies: dict[Any, Any]) -> Any:
         return copies[id(value)][0]
     copied: Any = value
     if kind in (dict, OrderedDict, defaultdict):
-        copied = copy.copy(value)  # copies attributes: a state dict has the versions of its modules in one
+        copied = copy.copy(value)  # also copies attributes, such as a state dict's _metadata
         copies[id(value)] = copied, value
         for key, item in value.items():
             copied[key] = _snapshot(item, copies)
@@ -50,7 +50,7 @@ def _snapshot(value: Any, copies: dict[Any, Any]) -> Any:
     elif kind is tuple or isinstance(value, tuple) and hasattr(value, "_fields"):
         items = [_snapshot(item, copies) for item in value]
         if any(new is not old for new, old in zip(items, value)):
-            copied = tuple.__new__(kind, items)  # its own __new__ may need other arguments
+            copied = tuple.__new__(kind, items)  # the class's own __new__ may need other arguments
             vars(copied).update(vars(value)) if hasattr(value, "__dict__") else None
         copies[id(value)] = copied, value
     return copied
@@ -104,8 +104,8 @@ PATCH = Patch(
         "because training continues while a thread writes the file.",
         ("checkpoint differs from the weights at the time of saving", "torn checkpoint"),
     ),
-    note="The patch copies tensors on their device, as the official fix does: saving needs free device memory for one "
-    "more checkpoint, which a run that fills its device may not have. Unlike the official fix, the copy keeps the "
-    "module versions of a state dict (its _metadata), tied weights as one tensor, parameters as parameters, and "
-    "containers of other libraries such as OmegaConf's.",
+    note="The patch copies tensors on their device, as the official fix does: saving needs free device memory "
+    "for one more checkpoint, which a run that fills its device may not have. Unlike the official fix, "
+    "the copy keeps the module versions of a state dict (its _metadata), tied weights as one tensor, "
+    "parameters as parameters, and containers of other libraries such as OmegaConf.",
 )

@@ -1,4 +1,4 @@
-"""validate, test and predict restore the callbacks from their checkpoint."""
+"""validate, test and predict restore the state of callbacks from the checkpoint."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ PATCH = Patch(
         fixed_in="2.5.0",
     ),
     impact=Impact(
-        "validate, test and predict with a ckpt_path load the weights but not the state of the callbacks: a callback "
-        "with state evaluates with its initial state.",
+        "validate, test and predict with a ckpt_path load the weights but not the state of the callbacks: a "
+        "callback that has state evaluates with its initial state.",
         ("callback state is not loaded from checkpoint during trainer.test", "load_state_dict is not called"),
     ),
     opt_in="users who evaluate a checkpoint with callbacks that have state",
     signs=("load_state_dict ckpt_path",),
-    note="Opt-in because after a fit, trainer.test(ckpt_path='best') also resets the callbacks to the state of that "
-    "checkpoint, and ModelCheckpoint warns if its dirpath has changed. Scripts that continue with the callbacks of "
-    "the fit may rely on the current state.",
+    note="Opt-in because after a fit, trainer.test(ckpt_path='best') also resets the callbacks to the state in "
+    "that checkpoint, and ModelCheckpoint warns if its dirpath has changed. Scripts that use the "
+    "callbacks after such a test may rely on their state from the fit.",
 )

@@ -1,4 +1,4 @@
-"""A checkpoint that is due before a validation within an epoch uses that validation's metric."""
+"""A checkpoint due just before a validation within an epoch uses that validation's metric."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
-    changes_results=Effect("files", "which checkpoints are saved, when, and what they hold"),
+    changes_results=Effect("files", "which checkpoints are saved, when, and what they contain"),
     affected=(">=2.5.5,<=2.6.6",),
     targets=(
         Target(
@@ -33,15 +33,16 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(20185,)),
     impact=Impact(
-        "ModelCheckpoint with a monitor and every_n_train_steps saves just before a validation of "
-        "val_check_interval: the file is ranked by the previous validation, and the best one is the wrong one. 2.5.5 "
-        "fixes it for the last batch of an epoch only.",
+        "ModelCheckpoint with a monitor and every_n_train_steps saves just before a validation that "
+        "val_check_interval schedules: the file is ranked by the metric of the previous validation, and the "
+        "best checkpoint is the wrong one. 2.5.5 fixes this only for the last batch of an epoch.",
         ("best checkpoint has the metric of the validation before it with val_check_interval",),
     ),
-    opt_in="users who save every so many steps, validate within epochs, and choose the best checkpoint by a metric",
+    opt_in="users who set every_n_train_steps and val_check_interval, and choose the best checkpoint by a "
+    "validation metric",
     signs=("every_n_train_steps monitor val_check_interval",),
     after=("manual-optimization-time-interval", "warn-time-interval-ignored"),
-    note="Equivalent to a subclass that saves in on_validation_end. It continues the opt-in "
-    "checkpoint-after-validation, which is for releases below 2.5.5. Opt-in, since the file has the state of the end "
-    "of the validation, and is not written if that fails. Subclasses are unchanged.",
+    note="The patch is equivalent to a subclass that saves in on_validation_end. On releases below 2.5.5, use "
+    "the opt-in patch checkpoint-after-validation instead. Opt-in because the file then has the state at "
+    "the end of the validation, and is not written if the validation fails. Subclasses are unchanged.",
 )

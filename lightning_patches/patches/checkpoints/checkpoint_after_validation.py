@@ -37,7 +37,7 @@ def _on_validation_end(original: Callable[..., None], namespace: str) -> Callabl
 
 
 def is_to_wait(callback: Any, trainer: Any) -> bool:
-    """True if a checkpoint is due, but the validation that provides its metric comes later."""
+    """True if a checkpoint is due, but the validation that computes its metric comes later."""
     steps = callback._every_n_train_steps
     return (
         callback.monitor is not None
@@ -50,7 +50,7 @@ def is_to_wait(callback: Any, trainer: Any) -> bool:
 
 
 def _is_unknown(monitor: str, trainer: Any) -> bool:
-    """True if the first validation may still provide the metric."""
+    """True if the metric does not exist yet, and the first validation may compute it."""
     return monitor not in trainer.callback_metrics and not trainer.fit_loop.epoch_loop.val_loop._has_run
 
 
@@ -58,10 +58,10 @@ def _validation_follows(trainer: Any) -> bool:
     """True if the fit loop will validate before the next batch."""
     loop = trainer.fit_loop.epoch_loop
     if sum(loop.val_loop._max_batches) == 0:
-        return False  # no validation data, or unknown before the validation starts
+        return False  # there is no validation data, or its size is unknown before the validation starts
     check = loop._should_check_val_fx
     fetcher = (trainer.fit_loop._data_fetcher,)
-    return bool(check(*fetcher[: len(inspect.signature(check).parameters)]))  # 2.0 takes none
+    return bool(check(*fetcher[: len(inspect.signature(check).parameters)]))  # 2.0 has no parameter
 
 
 PATCH = Patch(
@@ -85,9 +85,9 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "ModelCheckpoint(monitor='val_loss', every_n_train_steps=N) saves just before the validation of the same "
-        "step: the file is named and ranked by the previous validation, the best checkpoint is the wrong one, and the "
-        "first one is not saved.",
+        "ModelCheckpoint(monitor='val_loss', every_n_train_steps=N) saves just before the validation at the "
+        "same step: the file is named and ranked by the previous validation, the best checkpoint is the wrong "
+        "one, and the first checkpoint is not saved.",
         ("best_model_path is not the best checkpoint", "checkpoint has the val_loss of the previous validation"),
         consequences=(
             Consequence(
@@ -99,10 +99,10 @@ PATCH = Patch(
     ),
     opt_in="users who save every N steps and choose the best checkpoint by a validation metric",
     signs=("every_n_train_steps monitor",),
-    note="Opt-in because the file then has the state at the end of the validation, as from 2.5.5 on, and is not "
-    "written if the validation fails. Use it if the weights are the same before, during and after a validation. "
-    "Nothing changes for subclasses of ModelCheckpoint, with train_time_interval, or if save_on_train_epoch_end is "
-    "True, which is the default with one validation per epoch. The official fix (2.5.5) waits only at the last batch "
-    "of an epoch, and skips the save if no validation follows that batch. This patch asks the loop at each batch with "
-    "a due save, and saves at once if no validation follows.",
+    note="Opt-in because the file then has the state at the end of the validation, as from 2.5.5 on, and is "
+    "not written if the validation fails. Nothing changes for subclasses of ModelCheckpoint, with "
+    "train_time_interval, or if save_on_train_epoch_end is True, which is the default with one validation "
+    "per epoch. The official fix (2.5.5) waits only at the last batch of an epoch, and skips the save if "
+    "no validation follows that batch. This patch checks at each batch with a due save if a validation "
+    "follows, and otherwise saves at once.",
 )

@@ -50,7 +50,7 @@ def _parse_ckpt_path(original: Callable[..., Any], namespace: str) -> Callable[.
 
 @contextlib.contextmanager
 def _no_new_modules(values: Any) -> Iterator[None]:
-    """Prevent this thread from importing new modules that ``values`` name: they can't be found inside the block.
+    """Prevent this thread from importing modules that ``values`` name and that are not imported yet.
 
     Constructors may still import modules.
 
@@ -76,7 +76,7 @@ def _no_new_modules(values: Any) -> Iterator[None]:
 
 
 class _Refusing:
-    """A finder that refuses the given modules, and modules that jsonargparse imports for a value.
+    """A finder that refuses the given modules, and every module that jsonargparse imports to resolve a value.
 
     Args:
         names: names of the modules.
@@ -88,7 +88,7 @@ class _Refusing:
         self.refused: list[str] = []
         """Refused modules that exist."""
         self.open_to_others = ""
-        """The reason why a trusted module is refused anyway."""
+        """The reason why a trusted module is refused: other users can change it."""
 
     def module_of(self, refused: str) -> str:
         """Return the module of the class whose path starts with ``refused``."""
@@ -127,7 +127,7 @@ def _asking() -> list[str]:
 
 
 def _modules_named_in(values: Any) -> Iterator[str]:
-    """Yield each dotted name in the strings of nested values, with its prefixes: ``a.b.C`` gives a, a.b and a.b.C."""
+    """Yield each dotted name in the strings of nested values, and its prefixes: ``a.b.C`` yields a, a.b and a.b.C."""
     if isinstance(values, str):
         for name in re.findall(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*", values):
             parts = name.split(".")
@@ -145,7 +145,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="security",
     changes_results=Effect(
-        "how it ends", "loading raises an error if a checkpoint names a class of a module that is not imported"
+        "how it ends", "loading raises an error if a checkpoint names a class in a module that is not imported"
     ),
     affected=(">=2.3.0,<=2.6.6",),
     targets=(
@@ -154,14 +154,16 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(21913,)),
     impact=Impact(
-        "With LightningCLI and --ckpt_path, and with load_from_checkpoint of a file that LightningCLI wrote, the file "
-        "decides which modules are imported. Importing a module runs its code, even with weights_only=True.",
+        "With LightningCLI and --ckpt_path, and in load_from_checkpoint of a file that LightningCLI wrote, the "
+        "file decides which modules are imported. Importing a module runs its code, even with "
+        "weights_only=True.",
     ),
-    opt_in="users who load checkpoints of others with LightningCLI, or checkpoints of others that LightningCLI wrote",
+    opt_in="users who load other people's checkpoints with LightningCLI, or other people's checkpoints that "
+    "LightningCLI wrote",
     signs=("LightningCLI",),
-    note="Opt-in; the group `security` enables it (LIGHTNING_PATCHES=default,security). Import a class that the "
-    "hyperparameters name before you load the file, as 2.6.6 requires for the model's class, or pass its module to "
-    "lightning_patches.trust_module(...). Without the patch, load files without the hyperparameters of LightningCLI, "
-    "and name the classes in the script or on the command line.",
+    note="Opt-in; the group `security` enables it (LIGHTNING_PATCHES=default,security). Before you load the "
+    "file, import the classes that its hyperparameters name, as 2.6.6 requires for the model's class, or "
+    "pass their module to lightning_patches.trust_module(...). Without the patch, load files without the "
+    "hyperparameters of LightningCLI, and name the classes in the script or on the command line.",
     around=("cli-checkpoint-of-other-class", "cli-checkpoint-of-subclass", "trusted-checkpoint-cli"),
 )

@@ -9,7 +9,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
 _WAYS = ("broadcast", "reduce_boolean_decision", "reduce", "root_device", "is_global_zero", "global_rank")
-"""Attributes of a strategy that its ranks use to agree on a decision."""
+"""Attributes of a strategy that take part in a joint decision of the ranks."""
 
 
 def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
@@ -39,12 +39,12 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "At each save, all ranks ask the storage if the file exists, although only rank zero's answer counts: a rank "
-        "without access to the storage ends the run. The answer is broadcast as a pickled object, through GPU memory "
-        "if there is a GPU.",
+        "At each save, all ranks check if the file exists in the storage, although only rank zero's result is "
+        "used: a rank without access to the storage ends the run. The result is broadcast as a pickled object, "
+        "through GPU memory if there is a GPU.",
         ("CUDA out of memory in broadcast_object_list while a checkpoint is saved",),
         error="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate ...",
     ),
-    note="The patch replaces the broadcast by Lightning's method for a joint decision, which reduces one number. A "
-    "strategy that overrides either method is unchanged.",
+    note="The patch replaces the broadcast by Lightning's method for joint decisions, which reduces one "
+    "number. A strategy that overrides either method is unchanged.",
 )

@@ -1,4 +1,4 @@
-"""load_from_checkpoint accepts a state dict that does not start with a tensor."""
+"""load_from_checkpoint accepts a state dict whose first entry is not a tensor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _load_state_of_any_kind(original: Callable[..., Any], namespace: str) -> Cal
         loaded = original(cls, checkpoint, *args, **kwargs)
         first = next(iter(checkpoint.get("state_dict", {}).values()), None)
         if first is not None and not isinstance(first, torch.Tensor):
-            # After this the caller reads only the device of the first entry.
+            # The caller now reads only the device of the first entry.
             tensors = (entry for entry in checkpoint["state_dict"].values() if isinstance(entry, torch.Tensor))
             checkpoint["state_dict"] = {"": next(tensors, torch.tensor(0))}
         return loaded
@@ -37,8 +37,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/core/test_saving.py::test_load_from_checkpoint_device_placement_with_extra_state",),
     ),
     impact=Impact(
-        "load_from_checkpoint fails for a LightningModule that defines get_extra_state() and has no parameters "
-        "outside its layers.",
+        "load_from_checkpoint fails for a LightningModule that defines get_extra_state() and whose parameters "
+        "are all in its layers.",
         ("AttributeError: 'dict' object has no attribute 'device'",),
         error="AttributeError: 'dict' object has no attribute 'device'",
     ),

@@ -23,7 +23,7 @@ def _load_state(original: Callable[..., Any], namespace: str) -> Callable[..., A
 
 
 def _loaded_arguments(cls: Any, checkpoint: dict[str, Any], saving: Any) -> dict[str, Any]:
-    """Return the arguments of ``cls`` that the original will read from the checkpoint."""
+    """Return the arguments for ``cls`` that the original will read from the checkpoint."""
     key = cls.CHECKPOINT_HYPER_PARAMS_KEY
     if key not in checkpoint:
         return {}
@@ -43,10 +43,10 @@ def _loaded_arguments(cls: Any, checkpoint: dict[str, Any], saving: Any) -> dict
 
 
 def _check(cls: type, arguments: dict[str, Any]) -> None:
-    """Refuse names that the script has not trusted. Imports nothing and calls nothing.
+    """Refuse names that the script does not trust. Imports nothing and calls nothing.
 
     Raises:
-        ValueError: the checkpoint names a function or a class that it may not name.
+        ValueError: the checkpoint names a function or a class that is not trusted.
     """
     instantiator = arguments.get("_instantiator")
     if instantiator is None:
@@ -88,7 +88,7 @@ PATCH = Patch(
         ("CVE-2026-58659", "GHSA-qqmf-gpg7-g8gw", "PYSEC-2026-3624", "PYSEC-2026-3967"),
     ),
     note="A checkpoint that names your own function is refused until the script calls "
-    "lightning_patches.trust_instantiator(...) with its dotted path. A class that a LightningCLI checkpoint names "
-    "must be imported before loading, as from 2.6.6 on. The patch does not cover pickled objects: load untrusted "
-    "files with weights_only=True.",
+    "lightning_patches.trust_instantiator(...) with its dotted path. A class that a LightningCLI "
+    "checkpoint names must be imported before loading, as from 2.6.6 on. The patch does not check pickled "
+    "objects: load untrusted files with weights_only=True.",
 )

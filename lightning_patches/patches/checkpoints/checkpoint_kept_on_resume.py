@@ -22,7 +22,7 @@ def _remove_checkpoint(original: Callable[..., None], namespace: str) -> Callabl
 
 
 def _has_to_stay(filepath: Any, resumed_from: Any, dirpath: Any) -> bool:
-    """True if training was resumed and the local file is that checkpoint, or is outside the callback's directory."""
+    """True if training was resumed from this local file, or was resumed and the file is outside the directory."""
     if not isinstance(resumed_from, (str, os.PathLike)) or protocol_of(filepath) != "file":
         return False
     path = Path(filepath).absolute()
@@ -49,19 +49,19 @@ PATCH = Patch(
         others=((18750, "2.1.0"),),
     ),
     impact=Impact(
-        "A resumed run deletes the checkpoint that was passed as ckpt_path, and may delete files of an earlier run in "
-        "another directory.",
+        "A resumed run deletes the checkpoint that was passed as ckpt_path, and may delete files of an earlier "
+        "run in another directory.",
         ("the checkpoint I resumed from was deleted", "best_model_path of the first run does not exist"),
         consequences=(
             Consequence(
                 ("Checkpoint file not found: ...", "Checkpoint at ... not found. Aborting"),
                 r"Restored all states from the checkpoint (?:file )?at (?!\w+://)(\S+)",
-                "an earlier resumed run has deleted the checkpoint that it was given",
+                "an earlier resumed run has deleted the checkpoint that was passed to it",
                 is_sure=True,
             ),
         ),
     ),
-    note="2.1.0 to 2.1.2 have the official fix, but it mistakes local files for remote ones with fsspec 2023.10 and "
-    "later. Files on remote file systems are deleted as without the patch, as in the official fix.",
+    note="2.1.0 to 2.1.2 have the official fix, but with fsspec 2023.10 and later it mistakes local files for "
+    "remote ones. Files on remote file systems are deleted as without the patch, as in the official fix.",
     around=("remote-checkpoint-kept-on-resume",),
 )

@@ -1,4 +1,4 @@
-"""A checkpoint's name can contain two metrics whose names begin alike."""
+"""A checkpoint's file name can contain two metrics whose names begin alike."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _format_checkpoint_name(original: Callable[..., str], namespace: str) -> Cal
         cls: type, filename: Any, metrics: dict[str, Any], prefix: str = "", auto_insert_metric_name: bool = True
     ) -> str:
         names = re.findall(r"\{([^:}]*)", filename or "")
-        # The original replaces one name after the other. A shorter name that comes first also replaces a part of the
+        # The original replaces one name after another. If a shorter name comes first, it also replaces a part of the
         # longer one.
         if any(later != name and later.startswith(name) for i, name in enumerate(names) for later in names[i:]):
             import torch

@@ -1,4 +1,4 @@
-"""ModelCheckpoint with a fixed file name always uses that name, not two in turns."""
+"""ModelCheckpoint with a fixed file name always uses that name, instead of two names in turn."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/checkpointing/test_model_checkpoint.py::test_none_monitor_not_alternating",),
     ),
     impact=Impact(
-        "ModelCheckpoint(filename='best') without a monitor writes best.ckpt and best-v1.ckpt in turn, and deletes "
-        "the other one: after every second save, best.ckpt is missing.",
+        "ModelCheckpoint(filename='best') without a monitor writes best.ckpt and best-v1.ckpt in turn, and "
+        "each save deletes the other file: after every second save, best.ckpt is missing.",
         ("best.ckpt is missing and best-v1.ckpt is there", "checkpoint alternates between best and best-v1"),
         consequences=(
             Consequence(
@@ -49,6 +49,6 @@ PATCH = Patch(
             ),
         ),
     ),
-    note="Only with save_top_k=1, the default. With save_top_k=-1, where the official fix also overwrites files, each "
-    "save is kept, and so is a file that the training was resumed from.",
+    note="The patch acts only with save_top_k=1, the default. With save_top_k=-1, each save is kept; the "
+    "official fix overwrites files there, too. A file that the training was resumed from is kept.",
 )

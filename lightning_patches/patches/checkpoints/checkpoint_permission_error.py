@@ -14,7 +14,7 @@ _CLOUD_IO = "fabric.utilities.cloud_io"
 
 
 def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    # The original swallows the error, so that a wrapper can't see it. So this function does the original's work.
+    # A wrapper can't see the error, because the original swallows it. So this function does the original's work.
     pipes = "pipe" in original.__code__.co_names  # since 2.6.5
 
     def _atomic_save(checkpoint: Any, filepath: Any) -> None:
@@ -55,17 +55,18 @@ PATCH = Patch(
     targets=(Target(f"{_CLOUD_IO}:_atomic_save", _atomic_save),),
     upstream=Upstream(issues=(21800,), pull_requests=(21799,), merged=True),
     impact=Impact(
-        "If a checkpoint cannot be written (a read-only directory, storage that refuses it), there is no error: "
-        "training continues, no file exists, and the result is lost.",
+        "If a checkpoint cannot be written, for example to a read-only directory, there is no error: training "
+        "continues, no file exists, and the result is lost.",
         ("no checkpoint is saved and there is no error", "PermissionError is swallowed in _atomic_save"),
         consequences=(
             Consequence(
                 ("Checkpoint file not found: ...",),
                 r"ckpt_path=['\"]best|best_model_path",
-                "Lightning itself names the file, and may have lacked permission to write it",
+                "Lightning chose this path, and may have lacked permission to write the file",
             ),
         ),
     ),
-    note="A program that trains without permission to write its checkpoints fails at the first of them, as with 2.5.1 "
-    "and earlier. If it does not need the files, pass enable_checkpointing=False. Writable checkpoints are unchanged.",
+    note="A program without permission to write its checkpoints fails at the first one, as with 2.5.1 and "
+    "earlier. If it does not need the files, pass enable_checkpointing=False. Writable checkpoints are "
+    "unchanged.",
 )

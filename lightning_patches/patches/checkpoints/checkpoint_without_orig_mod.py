@@ -1,4 +1,4 @@
-"""The checkpoint of a compiled model has the names of the uncompiled model."""
+"""The checkpoint of a compiled model has the parameter names of the uncompiled model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _get(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
         state = original(self)
         strategy = upstream_module(namespace, "pytorch.strategies.strategy").Strategy
         if type(self.trainer.strategy).lightning_module_state_dict is not strategy.lightning_module_state_dict:
-            return state  # such as FSDP, which finds its shards by these names
+            return state  # FSDP, for example, finds its shards by these names
         renamed: Any = OrderedDict((uncompiled(name), value) for name, value in state.items())
         if len(renamed) < len(state) or set(renamed) == set(state):
             return state
@@ -42,16 +42,17 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(17415, 20233)),
     impact=Impact(
-        "A model with parts compiled by torch.compile is saved with _orig_mod. in the names of its weights, and only "
-        "a model that is compiled in the same way can load them.",
+        "If parts of a model are compiled by torch.compile, its checkpoint has _orig_mod. in the names of the "
+        "weights, and only a model that is compiled in the same way can load it.",
         ("_orig_mod.",),
     ),
     opt_in="users who compile parts of a model and load its checkpoints in environments without this package",
     signs=("compile Trainer",),
-    note="Only for the Trainer's checkpoints. Opt-in because on_save_checkpoint and on_load_checkpoint get other "
-    "names, and because the default patch compiled-names lets the compiled model load its checkpoints already. State "
-    "dicts that FSDP and ModelParallelStrategy collect, and weights that WeightAveraging inserts, are unchanged. So "
-    "are Fabric's checkpoints: from 2.2.0 on Fabric removes _orig_mod from a model that was compiled as a whole, and "
-    "a plain module with compiled parts could not load other names. Without the patch, rename the entries in "
+    note="The patch changes only the Trainer's checkpoints. Opt-in because on_save_checkpoint and "
+    "on_load_checkpoint get other names, and because compiled-names, a default patch, already lets a "
+    "model load the names of its compiled form. State dicts that FSDP and ModelParallelStrategy collect, "
+    "and weights that WeightAveraging inserts, are unchanged. Fabric's checkpoints are also unchanged: "
+    "from 2.2.0 on Fabric removes _orig_mod from a model that was compiled as a whole, and a plain module "
+    "with compiled parts could not load other names. Without the patch, rename the entries in "
     "on_save_checkpoint, and back in on_load_checkpoint.",
 )

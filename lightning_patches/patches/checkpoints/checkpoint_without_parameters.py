@@ -15,8 +15,8 @@ def _load_state(original: Callable[..., Any], namespace: str) -> Callable[..., A
         if kwargs.get("strict") and not checkpoint.get("state_dict", True):
             import torch
 
-            # The load was strict, so the module has no entries either. The caller refuses a state dict without entries,
-            # and reads only the device of the first entry.
+            # The load was strict, so the module has no entries either. The caller would refuse an empty state dict. It
+            # reads only the device of the first entry.
             checkpoint["state_dict"] = {"": torch.tensor(0)}
         return loaded
 
@@ -37,7 +37,7 @@ PATCH = Patch(
         ("The state dict in ... contains no parameters",),
         error="ValueError: The state dict in ... contains no parameters.",
     ),
-    note="With strict=False such a file is still refused, because it may have lost its parameters; the official fix "
-    "warns.",
+    note="With strict=False such a file is still refused, because its parameters may be missing; the official "
+    "fix warns.",
     after=("checkpoint-extra-state",),
 )

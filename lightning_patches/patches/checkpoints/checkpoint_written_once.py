@@ -28,8 +28,8 @@ PATCH = Patch(
     targets=(Target("fabric.utilities.cloud_io:_atomic_save", _write_beside),),
     upstream=Upstream(issues=(21253,), pull_requests=(21824,), commit="7b57f9c65b", merged=True),
     impact=Impact(
-        "Saving a checkpoint takes memory for another copy of it, and as much space in the temporary directory: large "
-        "checkpoints run out of memory, or fill a small /tmp.",
+        "Saving a checkpoint needs memory for another copy of it, and as much space in the temporary "
+        "directory: large checkpoints run out of memory, or fill a small /tmp.",
         (
             "out of memory while saving a checkpoint",
             "ModelCheckpoint needs memory for the checkpoint twice",
@@ -48,12 +48,13 @@ PATCH = Patch(
         ),
     ),
     opt_in="users who run out of memory, or of space in TMPDIR, when a large checkpoint is saved to a local disk",
-    note="Opt-in because the file does not pass through fsspec: a file system class that is registered for local "
-    "files, for example for encryption, is not used, and a program that watches the directory sees a temporary file, "
-    "which stays if the process is killed. Local files only. The patch also saves to a directory on another device "
-    "than TMPDIR that refuses changes of permissions, which raises a PermissionError with fsspec below 2025.5.0 "
-    "(issue 20270). An error while saving keeps the previous checkpoint. Checkpoints that contain objects, whose "
-    "bytes own-checkpoint-load must know, are written as without the patch. The official fix only avoids the copy in "
+    note="Opt-in because the file does not pass through fsspec: a file system class that is registered for "
+    "local files, for example for encryption, is not used. A program that watches the directory also sees "
+    "a temporary file, which stays if the process is killed. The patch acts on local files only. It can "
+    "also save to a directory on another device than TMPDIR that refuses changes of permissions, where "
+    "fsspec below 2025.5.0 raises a PermissionError (issue 20270). If saving fails, the previous "
+    "checkpoint is kept. Checkpoints that contain objects are written as without the patch if "
+    "own-checkpoint-load, a default patch, needs their bytes. The official fix avoids only the copy in "
     "memory; this patch also writes the file in its own directory and renames it when it is complete.",
     after=("checkpoint-permission-error",),
 )

@@ -39,7 +39,7 @@ def _renamed(model: Any, state_dict: Any) -> Any:
 
 
 def _fits(model: Any, state_dict: Any) -> bool:
-    """True if torch's loading would match all entries. A partial match would load wrong weights."""
+    """True if all entries match the model. A partial match would load wrong weights."""
     import torch
 
     own: dict[str, Any] = {}
@@ -47,7 +47,7 @@ def _fits(model: Any, state_dict: Any) -> bool:
     for path, part in parts(model):
         prefix, names = f"{path}." if path else "", vars(part)
         if not type(part)._load_from_state_dict.__module__.startswith("torch.nn."):
-            others += (prefix,)  # its own loading code may use other names
+            others += (prefix,)  # the module's own loading code may use other names
         passing = names.get("_non_persistent_buffers_set", ())
         for name, tensor in {**names.get("_parameters", {}), **names.get("_buffers", {})}.items():
             if tensor is not None and name not in passing:
@@ -90,8 +90,8 @@ PATCH = Patch(
     targets=(Target("pytorch.core.module:LightningModule.load_state_dict", _load_state_dict, adds=True),),
     upstream=Upstream(issues=(17415, 20233)),
     impact=Impact(
-        "The checkpoint of a model with parts compiled by torch.compile cannot be loaded into the same model without "
-        "torch.compile, or the other way round, neither by load_from_checkpoint nor by ckpt_path.",
+        "A checkpoint of a model with parts compiled by torch.compile cannot be loaded into the same model "
+        "without torch.compile, or the other way round, neither by load_from_checkpoint nor with ckpt_path.",
         (
             "_orig_mod.",
             "Unexpected key(s) in state_dict: with _orig_mod",
@@ -100,9 +100,10 @@ PATCH = Patch(
         error="RuntimeError: Error(s) in loading state_dict for ...:",
     ),
     note="The patch acts only after loading has failed, and only if all names match once _orig_mod is ignored. "
-    "Otherwise the first error is raised, and nothing more is loaded. With strict=False torch raises no error, and "
-    "the patch does nothing, because a working program would get other weights. LightningModule then has a "
-    "load_state_dict method: a tool that checks if a model overrides torch.nn.Module's method finds it. A program "
-    "that catches the error and renames the entries itself finds them already loaded. Without the patch, load the "
-    "checkpoint into a model that is compiled like the saved one.",
+    "Otherwise the first error is raised, and nothing more is loaded. With strict=False torch raises no "
+    "error, and the patch does nothing, because a working program would get other weights. The patch adds "
+    "a load_state_dict method to LightningModule: a tool that checks if a model overrides "
+    "torch.nn.Module's method finds it. If a program catches the error and renames the entries itself, "
+    "they are already loaded. Without the patch, load the checkpoint into a model that is compiled like "
+    "the saved one.",
 )

@@ -45,8 +45,8 @@ PATCH = Patch(
         fixed_in="2.6.1",
     ),
     impact=Impact(
-        "ModelParallelStrategy(save_distributed_checkpoint=False) raises a KeyError with the name of a parameter when "
-        "it saves a model with parts compiled by torch.compile.",
+        "ModelParallelStrategy(save_distributed_checkpoint=False) raises a KeyError that names a parameter "
+        "when it saves a model with parts compiled by torch.compile.",
         ("KeyError when saving a compiled model with ModelParallelStrategy",),
     ),
 )

@@ -36,6 +36,6 @@ PATCH = Patch(
         ("got multiple values for keyword argument 'map_location'",),
         error="TypeError: ... got multiple values for keyword argument 'map_location'",
     ),
-    note="Only as a keyword argument: in the fixed releases map_location is the second argument, which is "
-    "hparams_file here.",
+    note="Pass map_location as a keyword argument: it is the second argument in the fixed releases, but the "
+    "second argument of this release is hparams_file.",
 )

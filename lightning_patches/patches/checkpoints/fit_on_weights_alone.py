@@ -1,4 +1,4 @@
-"""A run can continue from a checkpoint that has only weights, with new optimizers."""
+"""fit can continue from a checkpoint that has only weights, with new optimizers."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ PATCH = Patch(
         error="KeyError: 'Trying to restore optimizer state but checkpoint contains only the model. This is "
         "probably due to `ModelCheckpoint.save_weights_only` being set to `True`.'",
     ),
-    opt_in="users who continue training, with its epoch and step count, from a checkpoint without optimizer states",
+    opt_in="users who continue the epoch and step count of a run from a checkpoint without optimizer states",
     signs=("save_weights_only",),
-    note="Opt-in because the momentum of the optimizer and the state of the schedulers are lost, which the error "
-    "prevents. One warning says so. To start at epoch 0 instead, load the weights with load_from_checkpoint.",
+    note="Opt-in because the momentum of the optimizer and the state of the schedulers are lost, which the "
+    "error prevents. The patch warns once. To start at epoch 0 instead, load the weights with "
+    "load_from_checkpoint.",
 )

@@ -1,4 +1,4 @@
-"""FSDP can save only the weights in shards."""
+"""FSDP can save a sharded checkpoint that contains only the weights."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/strategies/test_fsdp.py::test_fsdp_strategy_checkpoint",),
     ),
     impact=Impact(
-        "FSDPStrategy(state_dict_type='sharded') raises an error if a checkpoint with only the weights is saved, by "
-        "ModelCheckpoint(save_weights_only=True) or save_checkpoint(weights_only=True).",
+        "FSDPStrategy(state_dict_type='sharded') raises an error when it saves a checkpoint that contains only "
+        "the weights, with ModelCheckpoint(save_weights_only=True) or save_checkpoint(weights_only=True).",
         ("KeyError: 'optimizer_states'", "FSDP cannot save with save_weights_only=True"),
         error="KeyError: 'optimizer_states'",
     ),

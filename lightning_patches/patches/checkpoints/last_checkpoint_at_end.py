@@ -32,8 +32,8 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "A run with ModelCheckpoint(save_last=True) that ends before its first validation, such as nine epochs with "
-        "check_val_every_n_epoch=10, leaves no checkpoint.",
+        "A run with ModelCheckpoint(save_last=True) that ends before its first validation writes no "
+        "checkpoint, for example nine epochs with check_val_every_n_epoch=10.",
         ("no last.ckpt at the end of training",),
         consequences=(
             Consequence(
@@ -45,5 +45,5 @@ PATCH = Patch(
     ),
     opt_in="users who rely on save_last=True in runs that may end before their first validation",
     signs=("save_last",),
-    note="Opt-in because a checkpoint is saved, and its hooks are called, where there was none before.",
+    note="Opt-in because a checkpoint is saved, and its hooks are called, where stock saves none.",
 )

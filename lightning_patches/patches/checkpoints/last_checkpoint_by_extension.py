@@ -10,7 +10,7 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def find_last_checkpoints(self: Any, trainer: Any) -> Any:
         found = original(self, trainer)
-        # If none has the extension, the user has named them, and all are candidates.
+        # If no file has the extension, the user chose other names, and all files are candidates.
         return {path for path in found if path.endswith(self.FILE_EXTENSION)} or found
 
     return find_last_checkpoints
@@ -21,7 +21,7 @@ PATCH = Patch(
     added="0.2.0",
     group="crash",
     changes_results=Effect(
-        "numbers", "the checkpoint to resume from, if the newest file with `last` in its name has no extension"
+        "numbers", "the checkpoint to resume from, if the newest file with `last` in its name is not a checkpoint"
     ),
     affected=(">=1.9.0,<2.1.3",),
     targets=(
@@ -39,6 +39,6 @@ PATCH = Patch(
         ("invalid load key", "ckpt_path='last' takes another file"),
         error="_pickle.UnpicklingError: invalid load key, '...'.",
     ),
-    note="The official fix also requires that the name starts with `last`. This patch accepts all names that contain "
-    "it and have the extension of a checkpoint.",
+    note="The official fix also requires that the name starts with `last`. This patch accepts every name that "
+    "contains `last` and has the extension of a checkpoint.",
 )

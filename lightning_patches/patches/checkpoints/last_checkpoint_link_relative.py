@@ -10,7 +10,7 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 
 def _link_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def link_checkpoint(trainer: Any, filepath: str, linkpath: str) -> None:
-        if os.name != "nt":  # Windows may copy instead, from this path
+        if os.name != "nt":  # Windows may copy the file instead, and needs the full path
             filepath = os.path.relpath(filepath, os.path.dirname(linkpath))
         original(trainer, filepath, linkpath)
 
@@ -33,11 +33,11 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "After the folder of a run is moved, or mounted elsewhere, last.ckpt points to its old place: resuming from "
-        "it raises FileNotFoundError, or loads another run's checkpoint.",
+        "After the folder of a run is moved, or mounted at another path, last.ckpt still points to the old "
+        "path: resuming from it raises FileNotFoundError, or loads another run's checkpoint.",
         ("last.ckpt is a broken link", "last.ckpt points to the old folder"),
     ),
     opt_in="users who move the folder of a run or mount it at another path",
     signs=("save_last",),
-    note="Opt-in because a program that moves the link itself would break a relative one.",
+    note="Opt-in because a relative link breaks if a program moves the link alone.",
 )

@@ -13,13 +13,13 @@ def _save_last_checkpoint(original: Callable[..., None], namespace: str) -> Call
     def links(self: Any) -> bool:
         if "link" in code.co_consts:  # 2.2 and later
             return bool(self.save_last == "link")
-        if "protocol" in code.co_names:  # up to 2.1.2, with a contemporary fsspec
+        if "protocol" in code.co_names:  # up to 2.1.2, where _fs.protocol is a string with an fsspec of that time
             return bool(self._fs.protocol == "file")
         return "://" not in self.last_model_path
 
     def save_last_checkpoint(self: Any, trainer: Any, monitor_candidates: Any) -> None:
         if self._last_checkpoint_saved == self.last_model_path and self.save_top_k != 0 and links(self):
-            self._last_checkpoint_saved = ""  # there is only last.ckpt: save it again, don't link it
+            self._last_checkpoint_saved = ""  # last.ckpt is the only checkpoint: save it again instead of linking it
         original(self, trainer, monitor_candidates)
 
     return save_last_checkpoint
@@ -43,8 +43,9 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "With save_last='link' (2.1: save_last=True) and every_n_epochs of three or more, last.ckpt is deleted and "
-        "replaced by a link to itself: until the next checkpoint the run has none, and cannot be resumed.",
+        "With save_last='link' (2.1: save_last=True) and every_n_epochs of three or more, last.ckpt is deleted "
+        "and replaced by a link to itself: until the next save the run has no checkpoint, and cannot be "
+        "resumed.",
         ("last.ckpt is a link to itself", "OSError: [Errno 40] Too many levels of symbolic links"),
         consequences=(
             Consequence(

@@ -10,7 +10,7 @@ _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
 
 def is_due(callback: Any, trainer: Any, on_train_epoch_end: bool) -> bool:
-    """True if the callback checks its monitor in this hook, and keeps a last.ckpt that is no link."""
+    """True if the callback checks its monitor in this hook and writes last.ckpt as a file, not as a link."""
     return (
         bool(callback.save_last)
         and callback.monitor is not None
@@ -39,7 +39,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
-    changes_results=Effect("files", "last.ckpt is that of the last epoch instead of the best one"),
+    changes_results=Effect("files", "last.ckpt is the checkpoint of the last epoch instead of the best one"),
     affected=(">=2.6.0,<=2.6.6",),
     targets=(
         Target(f"{_CALLBACK}.on_train_epoch_end", _saving_last(True), stock=("self",)),
@@ -47,16 +47,16 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(20245, 19325)),
     impact=Impact(
-        "With a monitor and save_last=True, last.ckpt stays at the best epoch, and a run that is resumed from it "
-        "goes back.",
+        "With a monitor and save_last=True, last.ckpt is written only when the monitored metric improves. A "
+        "run that is resumed from it repeats all epochs after the best one.",
         (
             "last.ckpt is the best checkpoint and not the last",
             "last.ckpt is not updated if the monitored metric does not improve",
         ),
     ),
-    opt_in="users who resume from last.ckpt of a ModelCheckpoint with a monitor, on 2.6.0 and later",
+    opt_in="users of 2.6.0 and later who set a monitor and resume from last.ckpt",
     signs=("ModelCheckpoint save_last monitor",),
-    note="Equivalent to a second ModelCheckpoint(save_top_k=0, save_last=True) without a monitor, and to releases "
-    "below 2.6.0. Opt-in, since some programs take last.ckpt for the best one. save_last='link' and subclasses are "
-    "unchanged.",
+    note="The patch is equivalent to a second ModelCheckpoint(save_top_k=0, save_last=True) without a monitor, "
+    "and to releases below 2.6.0. Opt-in because some programs use last.ckpt as the best checkpoint. "
+    "save_last='link' and subclasses are unchanged.",
 )

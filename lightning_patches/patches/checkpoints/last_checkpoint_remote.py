@@ -14,14 +14,17 @@ def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Call
         directory = str(self._ModelCheckpoint__resolve_ckpt_dir(trainer))
         if not found or "://" not in directory or not _has_times(self._fs):
             return found
-        # A listing has paths without the protocol, which are then looked for on the local disk.
+        # The listing returns paths without the protocol, and Lightning would look for them on the local disk.
         return {f"{directory.rstrip('/')}/{os.path.basename(path)}" for path in found}
 
     return find_last_checkpoints
 
 
 def _has_times(fs: Any) -> bool:
-    """True if the file system knows when a file was modified, which decides among several checkpoints."""
+    """True if the file system knows the modification time of a file.
+
+    Lightning needs it to choose the newest checkpoint.
+    """
     from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
 
     return type(fs).modified is not AbstractFileSystem.modified

@@ -44,6 +44,6 @@ PATCH = Patch(
         frames=("model_checkpoint.py in _link_checkpoint",),
     ),
     added="0.2.0",
-    note="A checkpoint that is a directory is also copied, unlike in the official fix.",
+    note="A checkpoint that is a directory is also copied; the official fix does not do this.",
     after=("last-checkpoint-link-relative",),
 )

@@ -49,13 +49,13 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/utilities/migration/test_utils.py::test_patch_legacy_fault_tolerant_mode",),
     ),
     impact=Impact(
-        "A checkpoint of 1.6 to 1.9 that contains the state of its Trainer, for example among the hyperparameters, "
-        "cannot be loaded.",
+        "A checkpoint of 1.6 to 1.9 that contains the state of its Trainer, for example in the "
+        "hyperparameters, cannot be loaded.",
         ("Can't get attribute '_FaultTolerantMode' on <module 'pytorch_lightning.utilities.enums'",),
         error="AttributeError: Can't get attribute '_FaultTolerantMode' on <module "
         "'pytorch_lightning.utilities.enums' from '...'>",
     ),
-    note="With PyTorch 2.6 and later such a file is loaded only if the script allows objects, as from 2.0.6 on: call "
-    "lightning_patches.trust_checkpoints(directory).",
+    note="PyTorch 2.6 and later load such a file only if the script allows objects, as with 2.0.6 and later: "
+    "call lightning_patches.trust_checkpoints(directory).",
     around=("legacy-checkpoint-threads",),
 )

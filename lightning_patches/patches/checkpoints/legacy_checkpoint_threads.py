@@ -32,7 +32,7 @@ def _enter_alone(original: Callable[..., Any], namespace: str) -> Callable[..., 
 
 def _exit_alone(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def __exit__(self: Any, *error: Any) -> None:  # noqa: N807
-        lock = vars(self).pop("_lightning_patches_lock", None)  # None if it was entered before the patch was applied
+        lock = vars(self).pop("_lightning_patches_lock", None)  # None if __enter__ ran before the patch was applied
         try:
             original(self, *error)
         finally:
@@ -58,7 +58,7 @@ PATCH = Patch(
         ("KeyError: 'pytorch_lightning.utilities.argparse_utils'",),
         error="KeyError: 'pytorch_lightning.utilities.argparse_utils'",
     ),
-    note="The threads load one after the other, as from 2.0.3 on. In those releases, a process that is forked while a "
-    "thread loads hangs when it loads a checkpoint; with this patch it does not.",
+    note="The threads load one after the other, as from 2.0.3 on. In those releases, a process that is forked "
+    "while a thread loads a checkpoint hangs when it loads one itself; with this patch it does not.",
     after=("legacy-checkpoint-enum",),
 )

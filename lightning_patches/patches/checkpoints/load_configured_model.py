@@ -16,7 +16,7 @@ def _load_state(original: Callable[..., Any], namespace: str) -> Callable[..., A
         base = upstream_module(namespace, "pytorch.core.module").LightningModule
         if not issubclass(cls, base) or cls.configure_model is base.configure_model:
             return original(cls, checkpoint, *args, **kwargs)
-        # Copies the parts that on_load_checkpoint may change, without calls into the program's objects.
+        # Copy the parts that on_load_checkpoint may change, without calling methods of the program's objects.
         before = {
             name: copy.copy(value) if type(value) in (dict, OrderedDict) else value
             for name, value in checkpoint.items()
@@ -61,12 +61,13 @@ PATCH = Patch(
     targets=(Target("pytorch.core.saving:_load_state", _load_state),),
     upstream=Upstream(issues=(18829,), pull_requests=(19036,), fixed_in="2.2.0"),
     impact=Impact(
-        "load_from_checkpoint of a module that creates layers in configure_model fails, because the checkpoint has "
-        "keys that the module does not have.",
+        "load_from_checkpoint fails for a module that creates layers in configure_model, because the "
+        "checkpoint has keys that the module does not have.",
         ("Unexpected key(s) in state_dict", "load_from_checkpoint fails with configure_model: unexpected keys"),
         error='RuntimeError: Error(s) in loading state_dict for ...: Unexpected key(s) in state_dict: "..."',
     ),
     added="0.2.0",
-    note="The official fix calls configure_model at each load. This patch calls it only if loading fails without it: "
-    "with strict=False the weights of those layers are skipped, with the warning of this release.",
+    note="The official fix calls configure_model at each load. This patch calls it only if loading fails "
+    "without it. With strict=False loading does not fail: the weights of those layers are skipped, with "
+    "the warning of this release.",
 )

@@ -1,4 +1,4 @@
-"""load_from_checkpoint(map_location=...) puts the model on that device."""
+"""load_from_checkpoint(map_location=...) moves the model to that device."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ PATCH = Patch(
         "batch on the GPU.",
         ("load_from_checkpoint ignores map_location", "Expected all tensors to be on the same device"),
     ),
-    note="Without a map_location the model stays on the CPU, as in 2.0.0 and 2.0.1. The official fix then moves it to "
-    "the device where it was saved, which a script for these releases does not expect.",
+    note="Without a map_location the model stays on the CPU, as in 2.0.0 and 2.0.1. The official fix then "
+    "moves it to the device from which it was saved, which a script for these releases does not expect.",
 )

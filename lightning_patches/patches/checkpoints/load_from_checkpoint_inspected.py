@@ -37,11 +37,11 @@ PATCH = Patch(
     ),
     impact=Impact(
         "inspect.getmembers(model), and any other code that reads all attributes of a LightningModule or "
-        "LightningDataModule, raises an error that says that load_from_checkpoint was called.",
+        "LightningDataModule, raises an error which states that load_from_checkpoint was called.",
         ("load_from_checkpoint` cannot be called on an instance",),
         error="TypeError: The classmethod `....load_from_checkpoint` cannot be called on an instance. Please call it "
         "on the class type and make sure the return value is used.",
     ),
-    note="On the class, load_from_checkpoint stays the same bound method. On an instance, it is a function that "
-    "raises the same error when it is called.",
+    note="On the class, load_from_checkpoint stays the same bound method. On an instance it is a function, "
+    "which raises the same error when it is called.",
 )

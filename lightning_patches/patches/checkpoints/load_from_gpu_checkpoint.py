@@ -14,7 +14,7 @@ def _load_from_checkpoint(original: Callable[..., Any], namespace: str) -> Calla
     ) -> Any:
         import torch
 
-        # A wrapper of torch.load expects the arguments that Lightning gives it.
+        # A wrapper of torch.load expects the arguments that Lightning passes.
         is_wrapped = not inspect.isfunction(torch.load) or torch.load.__globals__ is not vars(torch.serialization)
         if map_location is None and not is_wrapped:
             map_location = _on_cpu_without_device
@@ -41,8 +41,8 @@ PATCH = Patch(
     targets=(Target("pytorch.core.saving:_load_from_checkpoint", _load_from_checkpoint),),
     upstream=Upstream(pull_requests=(18079,), commit="1d1531465e", fixed_in="2.1.0"),
     impact=Impact(
-        "On a machine without a GPU, load_from_checkpoint without map_location refuses a checkpoint that was saved on "
-        "a GPU. Below 2.0.2 it was loaded to the CPU.",
+        "On a machine without a GPU, load_from_checkpoint without map_location fails for a checkpoint that was "
+        "saved on a GPU. Releases below 2.0.2 loaded it to the CPU.",
         ("Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False",),
         error="RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False.",
         frames=("/pytorch/core/saving.py",),

@@ -1,4 +1,4 @@
-"""train_time_interval also saves checkpoints with manual optimization."""
+"""ModelCheckpoint(train_time_interval=...) also saves with manual optimization."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _AUTOMATIC = SimpleNamespace(automatic_optimization=True)
 def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_batch_end(self: Any, trainer: Any, pl_module: Any, *args: Any, **kwargs: Any) -> None:
         if self._train_time_interval is not None:
-            # The branch for automatic optimization handles the interval, and reads nothing else of the module.
+            # The branch for automatic optimization handles the interval, and reads no other attribute of the module.
             pl_module = _AUTOMATIC
         original(self, trainer, pl_module, *args, **kwargs)
 
@@ -36,7 +36,8 @@ PATCH = Patch(
     opt_in="users who rely on train_time_interval with manual optimization",
     signs=("train_time_interval automatic_optimization",),
     after=("warn-time-interval-ignored",),
-    note="Opt-in because checkpoints are saved, and their hooks called, where there were none before. With several "
-    "ranks each batch then has a broadcast, as with automatic optimization. Release 2.5.6 saves, too. The files have "
-    "the weights after the step. Without the patch, use every_n_train_steps.",
+    note="Opt-in because checkpoints are saved, and their hooks called, where stock saves none. With several "
+    "ranks each batch then has a broadcast, as with automatic optimization. 2.5.6 saves these "
+    "checkpoints, too. The files have the weights after the step. Without the patch, use "
+    "every_n_train_steps.",
 )

@@ -1,8 +1,9 @@
 """A run can load the checkpoints that it has written, whatever they contain.
 
-A process trusts the digest of the bytes that it has written. Other ranks read that digest from the store of the process
-group. Everyone who can reach ``MASTER_PORT`` can write to the store, so a digest needs a proof with a secret that is
-not in the store. The process that started the ranks shares the secret with them, or the user sets it for all ranks.
+A process trusts a file if it has the digest of bytes that the process wrote. Other ranks read that digest from the
+store of the process group. Everyone who can reach ``MASTER_PORT`` can write to the store, so a digest needs a proof
+with a secret that is not in the store. The process that started the ranks shares the secret with them, or the user sets
+it for all ranks.
 
 The shared secret is in a file in memory. The environment, which programs print and log, contains only its path. To open
 the path, a process must belong to the same user on the same machine.
@@ -55,7 +56,8 @@ def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[...,
         if not writable or not _refuses_objects() or not _holds_objects(checkpoint):
             original(checkpoint, filepath)
             return
-        # Do the original's work here, since it does not expose the bytes, and other code may replace the file at once.
+        # Do the original's work here: it does not expose the bytes, and reading the file later is not safe, because
+        # other code may replace it at once.
         module: Any = sys.modules[original.__module__]
         buffer = io.BytesIO()
         if hasattr(module, "log"):  # since 2.1
@@ -87,7 +89,7 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
             asked = args[0] if args else kwargs.get("weights_only")
             path = _local(path_or_url)
             module: Any = sys.modules[original.__module__]
-            # A wrapper of torch.load expects the arguments that Lightning gives it.
+            # A wrapper of torch.load expects the arguments that Lightning passes.
             if not path or asked is not None or home_of(module.torch.load) != "torch.serialization":
                 raise
             digest = _digests.get(path) or _told_by_another_rank(path)
@@ -103,7 +105,7 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 def _borrowed() -> bytes:
-    """Return the secret of the process that started this one; empty if it shares none."""
+    """Return the secret that the parent process shares; empty if it shares none."""
     place = os.environ.get(_LENT, "")
     with contextlib.suppress(OSError):  # that process has ended
         if os.readlink(place).startswith(f"/memfd:{_LENT}"):
@@ -113,7 +115,10 @@ def _borrowed() -> bytes:
 
 
 def _lent() -> bytes:
-    """Create a secret for this process and its children, or only for itself if the system has no files in memory."""
+    """Create a secret for this process and its children.
+
+    If the system has no files in memory, the children don't get it.
+    """
     secret = os.urandom(32)
     if hasattr(os, "memfd_create"):
         with contextlib.suppress(OSError):  # not permitted
@@ -193,7 +198,7 @@ def _holds_objects(value: Any) -> bool:
     left, seen = [value], set()
     while left:
         one = left.pop()
-        kind = id(type(one))  # by id, since its metaclass may override ==
+        kind = id(type(one))  # by id, since a metaclass may override ==
         if kind in plain:
             continue
         if kind not in containers:
@@ -251,12 +256,13 @@ PATCH = Patch(
         ("Weights only load failed", "WeightsUnpickler error: Unsupported global"),
         error="_pickle.UnpicklingError: Weights only load failed.",
     ),
-    note="Only local files are trusted, and only if they are byte for byte what this process wrote, or what another "
-    "rank wrote that has proven its identity. On Linux, ranks that Lightning starts can do so: they get the location "
-    "of the run's secret in the variable _LIGHTNING_PATCHES_RUN_SECRET. For ranks of torchrun or SLURM set "
-    "LIGHTNING_PATCHES_HANG_SECRET. All other files, including replaced or changed ones, and checkpoints of plain "
-    "values are loaded as without the patch. An explicit weights_only is respected, and a wrapped torch.load decides "
-    "itself. Without the patch, pass weights_only=False or set TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1.",
+    note="Only local files are trusted, and only if they are byte for byte what this process wrote, or what "
+    "another rank wrote that has proven its identity. On Linux, ranks that Lightning starts can prove it: "
+    "they get the location of the run's secret in the variable _LIGHTNING_PATCHES_RUN_SECRET. For ranks "
+    "of torchrun or SLURM set LIGHTNING_PATCHES_HANG_SECRET. All other files, including replaced or "
+    "changed ones, and checkpoints of plain values are loaded as without the patch. An explicit "
+    "weights_only is respected, and a wrapped torch.load decides itself. Without the patch, pass "
+    "weights_only=False or set TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1.",
     after=("checkpoint-written-once",),
     around=("trusted-checkpoint-load", "tuner-temporary-checkpoint"),
 )

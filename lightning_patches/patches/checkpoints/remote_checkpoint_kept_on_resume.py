@@ -19,7 +19,10 @@ def _remove_remote(original: Callable[..., None], namespace: str) -> Callable[..
 
 
 def _has_to_stay(filepath: str, resumed_from: Any, dirpath: Any) -> bool:
-    """True if the file is the one that training was resumed from. Compares names without a request to a server."""
+    """True if training was resumed from the file, or the file is outside the callback's directory.
+
+    Only names are compared, without a request to a server.
+    """
     if resumed_from is not None and place_of(resumed_from) == place_of(filepath):
         return True
     if dirpath is None:
@@ -43,14 +46,14 @@ PATCH = Patch(
             Consequence(
                 ("Checkpoint file not found: ...", "Checkpoint at ... not found. Aborting"),
                 r"Restored all states from the checkpoint (?:file )?at (\w+://\S+)",
-                "an earlier resumed run has deleted the checkpoint that it was given",
+                "an earlier resumed run has deleted the checkpoint that was passed to it",
                 is_sure=True,
             ),
         ),
     ),
-    note="Files of the run itself are still deleted, so that save_top_k keeps its meaning. A subclass of "
-    "ModelCheckpoint, which may store them elsewhere, keeps only the file that the run was resumed from. A program "
-    "that expects a resumed run to delete it must delete it itself. Without the patch, use save_top_k=-1 in the "
-    "resumed run.",
+    note="Other files of the run are still deleted, so that save_top_k keeps its meaning. For a subclass of "
+    "ModelCheckpoint, which may store files elsewhere, only the file that the run was resumed from is "
+    "kept. A program that expects a resumed run to delete it must delete it itself. Without the patch, "
+    "use save_top_k=-1 in the resumed run.",
     after=("checkpoint-kept-on-resume",),
 )

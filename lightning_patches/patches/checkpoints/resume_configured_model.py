@@ -26,7 +26,7 @@ def _restore_model(original: Callable[..., None], namespace: str) -> Callable[..
         ):
             original(self)
             return
-        # Copies the parts that on_load_checkpoint may change, without calls into the program's objects.
+        # Copy the parts that on_load_checkpoint may change, without calling methods of the program's objects.
         before = {
             name: copy.copy(value) if type(value) in (dict, OrderedDict) else value
             for name, value in self._loaded_checkpoint.items()
@@ -64,13 +64,13 @@ PATCH = Patch(
     ),
     upstream=Upstream(pull_requests=(19060,), commit="7d04de697e", fixed_in="2.2.0"),
     impact=Impact(
-        "fit, validate, test or predict with ckpt_path fails if the module creates layers in configure_model, because "
-        "the checkpoint has keys that the module does not have yet.",
+        "fit, validate, test or predict with ckpt_path fails if the module creates layers in configure_model, "
+        "because the checkpoint has keys that the module does not have yet.",
         ("Unexpected key(s) in state_dict",),
         error='RuntimeError: Error(s) in loading state_dict for ...: Unexpected key(s) in state_dict: "..."',
         frames=("/pytorch/trainer/connectors/checkpoint_connector.py",),
     ),
     after=("tuner-cleanup-on-error",),
-    note="The official fix always calls configure_model before the checkpoint is loaded. This patch calls it then "
-    "only if loading fails without it, and only once per run.",
+    note="The official fix always calls configure_model before the checkpoint is loaded. This patch calls it "
+    "at that point only if loading fails without it, and only once per run.",
 )

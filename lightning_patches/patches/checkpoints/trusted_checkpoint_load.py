@@ -95,11 +95,12 @@ PATCH = Patch(
         error="_pickle.UnpicklingError: Weights only load failed.",
         frames=("/fabric/utilities/cloud_io.py",),
     ),
-    note="The patch does nothing until the script calls lightning_patches.trust_checkpoints(directory), because "
-    "loading objects runs code that the file names. It trusts local files only, follows symbolic links, and requires "
-    "that only you and root can write the file and all directories above it, up to the root. An explicit weights_only "
-    "is respected. The parts of sharded checkpoints (FSDP, DeepSpeed) are loaded as without the patch. The official "
-    "fix, which 2.6.0 reverted, loads every file this way, downloads included. Without the patch, pass "
-    "weights_only=False or set TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1.",
+    note="The patch does nothing until the script calls lightning_patches.trust_checkpoints(directory), "
+    "because loading objects runs code that the file names. It trusts local files only, follows symbolic "
+    "links, and requires that only you and root can write the file and all directories above it, up to "
+    "the root. An explicit weights_only is respected. The parts of sharded checkpoints (FSDP, DeepSpeed) "
+    "are loaded as without the patch. The official fix, which 2.6.0 reverted, loads every file this way, "
+    "downloads included. Without the patch, pass weights_only=False or set "
+    "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1.",
     after=("own-checkpoint-load", "tuner-temporary-checkpoint"),
 )

@@ -38,11 +38,11 @@ PATCH = Patch(
     ),
     upstream=Upstream(),
     impact=Impact(
-        "ModelCheckpoint with a monitor and every_n_train_steps saves just before a validation: the file is ranked "
-        "by the previous validation, and the best one is the wrong one.",
+        "ModelCheckpoint with a monitor and every_n_train_steps saves just before a validation: the file is "
+        "ranked by the metric of the previous validation, and the best checkpoint is the wrong one.",
     ),
     after=("checkpoint-after-validation", "checkpoint-after-own-validation"),
     fixed_by=("checkpoint-after-validation", "checkpoint-after-own-validation"),
-    note="This patch fixes nothing: it warns once. The opt-in patches checkpoint-after-validation (below 2.5.5) and "
-    "checkpoint-after-own-validation fix it. Equivalent to the same program, whose files stay as they are.",
+    note="This patch fixes nothing: it warns once. The opt-in patches checkpoint-after-validation (below "
+    "2.5.5) and checkpoint-after-own-validation (from 2.5.5 on) fix the bug.",
 )

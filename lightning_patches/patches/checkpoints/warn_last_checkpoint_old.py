@@ -69,8 +69,8 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(20245, 19325)),
     impact=Impact(
-        "last.ckpt is not the newest checkpoint: from 2.6.0 on it stays at the best epoch, and in a directory that "
-        "has one of an earlier run, the newest is last-v1.ckpt.",
+        "last.ckpt is not the newest checkpoint: from 2.6.0 on it stays at the best epoch. In a directory with "
+        "a last.ckpt of an earlier run, the newest checkpoint is last-v1.ckpt.",
         ("last-v1.ckpt appears after a resume, and last.ckpt is never written again",),
     ),
     after=(
@@ -79,6 +79,6 @@ PATCH = Patch(
         "last-checkpoint-link-to-itself",
         "last-checkpoint-newest",
     ),
-    note="This patch fixes nothing: it warns once. The opt-in last-checkpoint-newest fixes last.ckpt from 2.6.0 on. "
-    "Equivalent to the same program, whose files stay as they are.",
+    note="This patch fixes nothing: it warns once. The opt-in patch last-checkpoint-newest fixes last.ckpt "
+    "from 2.6.0 on.",
 )

@@ -1,4 +1,4 @@
-"""ModelCheckpoint warns if it ignores train_time_interval."""
+"""Warn when ModelCheckpoint ignores train_time_interval."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PATCH = Patch(
         "With manual optimization, ModelCheckpoint(train_time_interval=...) saves no checkpoint during training.",
         ("ModelCheckpoint ignores train_time_interval",),
     ),
-    note="This patch fixes nothing: it warns once, when the first interval passes without a checkpoint. Nothing else "
-    "changes. The opt-in patch manual-optimization-time-interval fixes the bug.",
+    note="This patch fixes nothing: it warns once, when the first interval passes without a checkpoint. The "
+    "opt-in patch manual-optimization-time-interval fixes the bug.",
     fixed_by=("manual-optimization-time-interval",),
 )

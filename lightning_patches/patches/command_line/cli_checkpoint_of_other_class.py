@@ -1,4 +1,4 @@
-"""LightningCLI accepts the checkpoint of another module class."""
+"""LightningCLI accepts a checkpoint of another module class."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _class_of(config: Any) -> Any:
 
 
 def _known(values: dict[str, Any], config: Any) -> dict[str, Any]:
-    """Return the hyperparameters that the command line of this class has."""
+    """Return the hyperparameters that the model on the command line accepts."""
     (command, given) = next(iter(values.items()))
     known = config[command].get("model") or ()
     unknown = sorted(set(given["model"]) - {name for name in given["model"] if name in known})
@@ -72,8 +72,8 @@ PATCH = Patch(
     targets=(Target("pytorch.cli:LightningCLI._parse_ckpt_path", _parse_ckpt_path),),
     upstream=Upstream(issues=(21255,)),
     impact=Impact(
-        "From 2.5.5 on, LightningCLI refuses a checkpoint for --ckpt_path if its model saved a hyperparameter that "
-        "the model on the command line does not take, such as a learning rate for an inference model.",
+        "From 2.5.5 on, LightningCLI refuses a checkpoint for --ckpt_path if its model saved a hyperparameter "
+        "that the model on the command line does not accept, such as a learning rate for an inference model.",
         (
             "Parsing of ckpt_path hyperparameters failed!",
             "does not accept option 'model ... Parsing of ckpt_path hyperparameters failed!",
@@ -84,16 +84,17 @@ PATCH = Patch(
             Consequence(
                 ("does not accept option 'model....", "Group 'model' does not accept nested key"),
                 _REFUSED,
-                "the checkpoint has a hyperparameter that the model on the command line does not take",
+                "the checkpoint has a hyperparameter that the model on the command line does not accept",
                 is_sure=True,
                 unless="_class_path",
             ),
         ),
     ),
-    opt_in="users who pass LightningCLI the checkpoint of another module class than the one on the command line",
-    note="Opt-in because upstream's tests require the refusal, which also detects a checkpoint that was named by "
-    "mistake. A warning lists the hyperparameters that are omitted; before 2.5.5 all of them were. In subclass mode "
-    "only a warning is added: there LightningCLI creates the class that the checkpoint names, whatever the command "
-    "line says. Other errors are unchanged. Without the patch, remove these hyperparameters from the checkpoint.",
+    opt_in="users who pass a checkpoint of another module class than the one on the command line to LightningCLI",
+    note="Opt-in because upstream's tests require the refusal, which also detects a wrong checkpoint. The "
+    "patch omits the hyperparameters that the model does not accept, and lists them in a warning; "
+    "releases before 2.5.5 omitted all of them. In subclass mode the patch only adds a warning: there "
+    "LightningCLI creates the class that the checkpoint names, not the one on the command line. Other "
+    "errors are unchanged. Without the patch, remove these hyperparameters from the checkpoint.",
     after=("cli-checkpoint-of-subclass", "trusted-checkpoint-cli"),
 )

@@ -72,9 +72,9 @@ PATCH = Patch(
             ),
         ),
     ),
-    note="The class must be imported before, as load_from_checkpoint requires from 2.6.6 on. The official fix imports "
-    "any module that the checkpoint names. Checkpoints without a class, and LightningCLI without subclass mode, are "
-    "unchanged.",
+    note="The class must be imported beforehand, as load_from_checkpoint requires from 2.6.6 on. The official "
+    "fix imports any module that the checkpoint names. Checkpoints without a class, and LightningCLI "
+    "without subclass mode, are unchanged.",
     after=("checkpoint-class-imports",),
     around=("cli-checkpoint-of-other-class", "trusted-checkpoint-cli"),
 )

@@ -18,7 +18,7 @@ def _setup(original: Callable[..., None], namespace: str) -> Callable[..., None]
                 raise
             _save(self, trainer, namespace)
             if hasattr(self, "save_to_log_dir"):
-                self.save_to_log_dir = False  # the rest is to call save_config
+                self.save_to_log_dir = False  # makes the original only call save_config
                 original(self, trainer, pl_module, stage)
                 self.save_to_log_dir = True
             self.already_saved = True
@@ -27,7 +27,7 @@ def _setup(original: Callable[..., None], namespace: str) -> Callable[..., None]
 
 
 def _save(callback: Any, trainer: Any, namespace: str) -> None:
-    """Save the config as the original does with Trainer(logger=False)."""
+    """Save the config where the original saves it with Trainer(logger=False)."""
     directory = trainer.default_root_dir
     path = os.path.join(directory, callback.config_filename)
     fs = upstream_module(namespace, "fabric.utilities.cloud_io").get_filesystem(directory)
@@ -53,14 +53,14 @@ PATCH = Patch(
     targets=(Target("pytorch.cli:SaveConfigCallback.setup", _setup),),
     upstream=Upstream(issues=(20615,)),
     impact=Impact(
-        "LightningCLI with a logger that has no save_dir, such as one of a remote service, ends in a bare "
-        "AssertionError before it trains.",
+        "LightningCLI with a logger that has no save_dir, such as the logger of a remote service, fails with "
+        "an AssertionError without a message before training.",
         ("AssertionError at assert log_dir is not None in SaveConfigCallback",),
         error="AssertionError",
         frames=("/pytorch/cli.py",),
         would_tell="if the last line of the traceback is `assert log_dir is not None` in cli.py",
     ),
-    note="Equivalent to Trainer(logger=False), with which the config is saved in default_root_dir. Who could rely on "
-    "the old behavior: no one, since it is an error. The workaround, SaveConfigCallback with save_to_log_dir=False, "
-    "is unchanged.",
+    note="The patch saves the config in default_root_dir, as Trainer(logger=False) does. No program can rely "
+    "on the behavior without the patch, since it is an error. The workaround, SaveConfigCallback with "
+    "save_to_log_dir=False, is unchanged.",
 )

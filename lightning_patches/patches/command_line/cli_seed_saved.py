@@ -1,4 +1,4 @@
-"""LightningCLI saves the seed that it has chosen."""
+"""LightningCLI saves the seed that it chose."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _set_seed(original: Callable[..., None], namespace: str) -> Callable[..., No
     def _set_seed(self: Any) -> None:
         original(self)
         if self.subcommand and self.config[self.subcommand].get("seed_everything") is True:
-            # The chosen seed is next to the subcommand's section, but only that section is saved.
+            # LightningCLI stores the chosen seed beside the subcommand's section, but saves only that section.
             self.config[self.subcommand]["seed_everything"] = self.config.pop("seed_everything")
 
     return _set_seed
@@ -35,5 +35,5 @@ PATCH = Patch(
         "cannot be repeated.",
         ("config.yaml has seed_everything: true",),
     ),
-    note="A given seed is saved as without the patch.",
+    note="A seed that you pass is saved as without the patch.",
 )

@@ -14,7 +14,7 @@ def _get_short_description(original: Callable[..., Optional[str]], namespace: st
         jsonargparses = module.import_docstring_parse
 
         def parse_itself(*args: Any) -> Any:
-            found = jsonargparses(*args)  # returned a function once, and now a package
+            found = jsonargparses(*args)  # older versions of jsonargparse return a function, current ones a package
             return getattr(found, "parse", found)
 
         module.import_docstring_parse = parse_itself
@@ -34,7 +34,7 @@ PATCH = Patch(
     targets=(Target("pytorch.utilities.cli:_get_short_description", _get_short_description),),
     upstream=Upstream(fixed_in="1.6.2"),
     impact=Impact(
-        "LightningCLI ends with an error before it reads its arguments.",
+        "LightningCLI fails before it reads its arguments.",
         ("TypeError: 'module' object is not callable",),
         error="TypeError: 'module' object is not callable",
     ),

@@ -1,4 +1,4 @@
-"""The precision given to `lightning run model` does not conflict with Fabric()."""
+"""The precision passed to `lightning run model` does not conflict with Fabric()."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CONNECTOR = "fabric.connector:_Connector"
 
 def _argument_from_env(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _argument_from_env(name: str, current: Any, default: Any) -> Any:
-        # Since 2.1.0 Fabric's default is None, but the value that it is compared with did not change.
+        # Since 2.1.0 Fabric's default is None, but the check still compares it with the old default.
         return original(name, current, default=None if name == "precision" else default)
 
     return _argument_from_env
@@ -29,8 +29,8 @@ PATCH = Patch(
         tests=("tests/tests_fabric/test_connector.py::test_precision_from_environment",),
     ),
     impact=Impact(
-        "A script started with `lightning run model --precision=...` fails at Fabric(), although it sets no precision "
-        "itself.",
+        "A script started with `lightning run model --precision=...` fails at Fabric(), although the script "
+        "does not set a precision.",
         ("Your code has `Fabric(precision=None, ...)` but it conflicts with the value",),
         error="ValueError: Your code has `Fabric(precision=None, ...)` but it conflicts with the value "
         "`--precision=...` set through the CLI.",

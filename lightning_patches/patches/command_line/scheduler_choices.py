@@ -1,4 +1,4 @@
-"""The command line of Lightning 1.6 to 1.8 accepts the schedulers of torch 2.
+"""The command line of Lightning 1.6 to 1.8 accepts the learning rate schedulers of torch 2.
 
 See also ``scheduler_types.py``.
 """
@@ -13,7 +13,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 
 
 def _with_torchs(types: tuple[type, ...]) -> tuple[type, ...]:
-    """Return the types with the current base class of torch's schedulers instead of the former one."""
+    """Replace the former base class of torch's schedulers in the types by the current one."""
     from torch.optim import lr_scheduler
 
     torchs: type = getattr(lr_scheduler, "LRScheduler", lr_scheduler._LRScheduler)
@@ -72,6 +72,6 @@ PATCH = Patch(
             "--lr_scheduler is not accepted by LightningCLI",
         ),
     ),
-    note="On 1.6, --lr_scheduler accepts the name of a class but no path, with torch 1.13, too; pass a path as "
-    "--lr_scheduler.class_path.",
+    note="On 1.6, --lr_scheduler accepts the name of a class but not a dotted path, even with torch 1.13; pass "
+    "the path as --lr_scheduler.class_path.",
 )

@@ -27,7 +27,7 @@ def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[
         from torch import serialization
 
         with file:
-            # The original loads the path with weights_only=True, which the user has not requested.
+            # The original loads the path with weights_only=True, although the user did not request that.
             path = f"/dev/fd/{file.fileno()}" if os.path.isdir("/dev/fd") else os.path.realpath(str(asked))
             names = serialization.get_unsafe_globals_in_checkpoint(path)
             self.config[command]["ckpt_path"] = path
@@ -57,9 +57,9 @@ PATCH = Patch(
         Need("torch.serialization:get_unsafe_globals_in_checkpoint"),
         Need("torch.serialization:safe_globals"),
     ),
-    note="The patch does nothing until the script calls lightning_patches.trust_checkpoints(directory), because "
-    "loading objects runs code that the file names. The failing read was added for issue 20310. Without the patch, "
-    "call torch.serialization.add_safe_globals with the classes in the file.",
+    note="The patch does nothing until the script calls lightning_patches.trust_checkpoints(directory), "
+    "because loading objects runs code that the file names. Lightning added the read that fails for issue "
+    "20310. Without the patch, call torch.serialization.add_safe_globals with the classes in the file.",
     after=("cli-checkpoint-of-subclass",),
     around=("cli-checkpoint-of-other-class",),
 )

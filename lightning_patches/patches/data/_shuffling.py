@@ -14,8 +14,8 @@ def _is_shuffled(original: Callable[[Any], bool], namespace: str) -> Callable[[A
         batch_sampler = dataloader.batch_sampler if isinstance(dataloader, DataLoader) else None
         if batch_sampler is None:
             return original(dataloader)
-        # A loader that was made with a batch sampler has a sampler that torch puts there and that nothing uses. The
-        # one to ask is that of the batch sampler, which need not have one.
+        # If a loader was created with a batch sampler, its own sampler is a default that nothing uses. The sampler that
+        # matters is the batch sampler's, if it has one.
         sampler = getattr(batch_sampler, "sampler", batch_sampler)
         return original(_View(dataloader, batch_sampler=None, sampler=sampler))
 

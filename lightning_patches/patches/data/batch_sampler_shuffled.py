@@ -25,6 +25,6 @@ PATCH = Patch(
         "test. With limit_val_batches, these are always the first items.",
         ("random batch sampler is not shuffled in validation under DDP",),
     ),
-    note="As in later releases, Lightning then warns that a validation loader shuffles, and a limited validation "
-    "under DDP sees random items, as it does on one device.",
+    note="As in later releases, Lightning then warns that a validation loader shuffles, and a limited "
+    "validation under DDP uses random items, as on one device.",
 )

@@ -1,4 +1,4 @@
-"""A custom batch sampler need not have a sampler attribute."""
+"""A custom batch sampler does not need a sampler attribute."""
 
 from __future__ import annotations
 

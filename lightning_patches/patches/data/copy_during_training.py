@@ -34,6 +34,6 @@ PATCH = Patch(
         ("NotImplementedError: ('{} cannot be pickled', '_SingleProcessDataLoaderIter')",),
         error="NotImplementedError: ('{} cannot be pickled', '_SingleProcessDataLoaderIter')",
     ),
-    note="The copy of a LightningModule includes a copy of its Trainer, as everywhere in 2.0.0. From 2.0.1 on it does "
-    "not.",
+    note="The copy of a LightningModule includes a copy of its Trainer, as with every copy in 2.0.0. From "
+    "2.0.1 on it does not.",
 )

@@ -1,4 +1,4 @@
-"""A DataLoader is not started an extra time only to check that it is iterable."""
+"""Lightning does not start a DataLoader an extra time to check that it is iterable."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ PATCH = Patch(
     ),
     upstream=Upstream(pull_requests=(18415,), commit="", fixed_in="2.0.8"),
     impact=Impact(
-        "Before each run, Lightning creates an iterator of each DataLoader and discards it: worker processes start "
-        "twice, a stream loses the items that they loaded, and the random state advances.",
+        "Before each run, Lightning creates an iterator of each DataLoader and discards it: worker processes "
+        "start twice, a stream loses the items that these workers loaded, and the random state advances.",
         ("dataloader workers are started twice", "iter called twice on the dataloader"),
     ),
     note="The discarded iterator drew random numbers. Without it, a shuffled epoch has the order of the fixed "

@@ -11,8 +11,8 @@ def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]
     def reset(self: Any) -> None:
         loader = self._combined_loader
         if loader is not None and getattr(loader, "_iterator", self) is None:
-            # Torn down before there ever was an iterator, because making it failed. The loader has no length then,
-            # and asking for it would raise in place of the error that is on its way to the user.
+            # Creating the iterator failed. The loader has no length then, and computing it would raise a second error
+            # that hides the first one.
             self.fetched, self.length, self.done = 0, None, False
             return
         original(self)
@@ -27,13 +27,13 @@ PATCH = Patch(
     targets=(Target("pytorch.loops.fetchers:_DataFetcher.reset", _reset),),
     upstream=Upstream(issues=(19373,)),
     impact=Impact(
-        "Any error while the training DataLoader starts (workers, pickling, sampler) is replaced by a misleading "
-        "second error, and the Trainer's clean-up is interrupted.",
+        "Any error while the training DataLoader starts (workers, pickling, sampler) is replaced by a "
+        "misleading second error, and the Trainer's cleanup is interrupted.",
         ("Please call `iter(combined_loader)` first.",),
         error="RuntimeError: Please call `iter(combined_loader)` first.",
         frames=("/pytorch/loops/fetchers.py", "/pytorch/utilities/combined_loader.py"),
     ),
-    note="Loaders that start and errors that were not masked are unchanged. A script that catches the misleading "
-    "RuntimeError must catch the real error instead. To see the real error without the patch, iterate over the "
-    "DataLoader without a Trainer.",
+    note="Loaders that start, and errors that are visible without the patch, are unchanged. A script that "
+    "catches the misleading RuntimeError must catch the real error instead. To see the real error without "
+    "the patch, iterate over the DataLoader without a Trainer.",
 )

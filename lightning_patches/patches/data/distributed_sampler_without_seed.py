@@ -1,4 +1,4 @@
-"""Under DDP, all ranks share one shuffled order even without a global seed."""
+"""Under DDP, all ranks use the same shuffled order even without a global seed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def _distributed_sampler(original: Callable[..., Any], namespace: str) -> Callab
         shards = upstream_module(namespace, "fabric.utilities.distributed").DistributedSamplerWrapper
         if not isinstance(sampler, shards):
             return sampler
-        # It takes each rank's share of an order that each rank draws for itself. The order that DistributedSampler
-        # draws is the same on all ranks, because its seed is.
+        # Each rank would take its share of an order that it draws itself. DistributedSampler draws the same order on
+        # all ranks, because all use the same seed.
         drawn = dataloader.sampler
         if type(drawn) is not RandomSampler or drawn.replacement or drawn.generator:
             return sampler
@@ -49,12 +49,13 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/trainer/test_dataloaders.py::test_distributed_sampler_without_global_seed",),
     ),
     impact=Impact(
-        "With a DataLoader(shuffle=True) under DDP and without seed_everything(), each rank shuffles on its own and "
-        "takes its share of that order. Some items are trained twice in an epoch, others not at all.",
+        "With a DataLoader(shuffle=True) under DDP and without seed_everything(), each rank shuffles "
+        "independently and takes its share of its own order. Some items are used twice in an epoch, others not "
+        "at all.",
         ("DistributedSampler ranks see the same samples", "items are missing from an epoch under DDP"),
     ),
-    note="Ranks that the script seeds alike also get the order of later releases, which differs but is just as "
-    "random. A RandomSampler with a generator, with replacement or with num_samples is unchanged; later releases "
-    "replace it and ignore these options.",
+    note="Ranks that the script gives the same seed also get the order of later releases, which is a different "
+    "random order. A RandomSampler with a generator, with replacement or with num_samples is unchanged; "
+    "later releases replace it and ignore these options.",
     around=("sampler-order-kept",),
 )

@@ -1,6 +1,7 @@
-"""A DataLoader made with torch's BatchSampler keeps its batch size on several devices.
+"""A DataLoader with torch's BatchSampler keeps its batch size on several devices.
 
-A loader with a plain ``BatchSampler`` has no batch size, and a default sampler that nothing uses. Lightning reads both.
+A DataLoader that is created with a batch sampler has no batch size, and a default sampler that nothing uses. Lightning
+reads both.
 """
 
 from __future__ import annotations
@@ -30,8 +31,7 @@ def _with_sampler(batch_sampler: Any, unused: Any, sampler: Any, namespace: str)
     Args:
         batch_sampler: a plain ``torch.utils.data.BatchSampler``.
         unused: the loader's sampler.
-        sampler: the sampler with which Lightning replaced it.
-        namespace: the root package.
+        sampler: the sampler that Lightning inserts instead. namespace: the root package.
     """
     from torch.utils.data import BatchSampler, DistributedSampler, RandomSampler, SequentialSampler
 
@@ -78,9 +78,10 @@ PATCH = Patch(
     ),
     opt_in="users who pass torch's BatchSampler to a DataLoader and train on several devices",
     signs=("BatchSampler",),
-    note="Opt-in because upstream closed the report as won't fix, so no release does this, and it changes the batch "
-    "size of a working run. Subclasses of BatchSampler are unchanged: Lightning supports them. A sampler in it that "
-    "is neither sequential nor random, such as a WeightedRandomSampler, is divided among the ranks. Without the "
-    "patch, pass sampler, batch_size and drop_last to the DataLoader.",
+    note="Opt-in because it changes the batch size of runs that work. Upstream closed the report as won't fix, "
+    "so no release has a fix. Subclasses of BatchSampler are unchanged, because Lightning supports them. "
+    "If the BatchSampler's sampler is neither sequential nor random, such as a WeightedRandomSampler, it "
+    "is divided among the ranks. Without the patch, pass sampler, batch_size and drop_last to the "
+    "DataLoader.",
     around=("predict-own-batch-sampler",),
 )

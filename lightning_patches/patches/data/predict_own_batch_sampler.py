@@ -1,4 +1,4 @@
-"""predict accepts a batch sampler whose constructor differs from torch's."""
+"""predict accepts a batch sampler whose constructor differs from torch's BatchSampler."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) ->
         dataloader: Any, sampler: Any, mode: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
         predicting = upstream_module(namespace, "pytorch.trainer.states").RunningStage.PREDICTING
-        # Another sampler is one for several devices, which such a batch sampler cannot be given.
+        # A different sampler is for several devices, and such a batch sampler can't use it.
         if mode is not predicting or sampler is not dataloader.sampler or _is_made_anew(dataloader.batch_sampler):
             return original(dataloader, sampler, mode, *args, **kwargs)
         overrides = vars(upstream_module(namespace, "pytorch.overrides.distributed"))
@@ -26,7 +26,7 @@ def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) ->
 
 
 def _is_made_anew(batch_sampler: Any) -> bool:
-    """True if the original can create a copy with another drop_last, or the batch sampler can't be wrapped."""
+    """True if the original can create a copy with another drop_last, or if the batch sampler can't be wrapped."""
     like_torchs = hasattr(batch_sampler, "batch_size") and hasattr(batch_sampler, "drop_last")
     return like_torchs or hasattr(batch_sampler, "__pl_saved_args") or not hasattr(batch_sampler, "__dict__")
 
@@ -48,6 +48,6 @@ PATCH = Patch(
         error="TypeError: Lightning can't inject a (distributed) sampler into your batch sampler, ...",
         frames=("/loops/prediction_loop.py",),
     ),
-    note="On several devices the error stays, because in 2.3.0 each device predicts all of the data.",
+    note="On several devices the error stays, because with 2.3.0 each device would predict all of the data.",
     after=("plain-batch-sampler",),
 )

@@ -11,7 +11,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 
 @contextlib.contextmanager
 def _barrier_without_deadline(otherwise: Callable[[], None]) -> Iterator[Callable[[], None]]:
-    """Yield a barrier that waits as long as the ranks live, and call it once more at the end of the block.
+    """Yield a barrier that waits as long as all ranks' processes exist, and call it again at the end of the block.
 
     The process group of the training has a timeout, 30 minutes by default. The barrier uses a separate gloo group,
     which also detects when the process of a rank is gone.
@@ -55,10 +55,11 @@ def _prepare_data(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 def _join_process_group(trainer: Any) -> None:
-    """Create the process group before prepare_data(), as 2.2.0 and later do. Else waiting for rank zero can time out.
+    """Create the process group before prepare_data(), as 2.2.0 and later do.
 
-    The strategy is set up again later. Lightning's strategies allow that, but a user's strategy may not. Not with
-    `Target.stock`: the rest of the patch also applies to a user's strategy.
+    Otherwise waiting for rank zero can time out. The strategy is set up again later. Lightning's strategies allow that,
+    but a user's strategy may not. `Target.stock` is not used, because the rest of the patch also applies to a user's
+    strategy.
     """
     import torch.distributed as dist
 
@@ -101,8 +102,8 @@ PATCH = Patch(
         tests=("tests/tests_fabric/utilities/test_distributed.py::test_infinite_barrier",),
     ),
     impact=Impact(
-        "A download or preprocessing in prepare_data, or under Fabric's rank_zero_first, that takes longer than "
-        "the timeout of the process group (10 or 30 minutes) makes the other ranks fail.",
+        "If a download or preprocessing in prepare_data, or under Fabric's rank_zero_first, takes longer than "
+        "the timeout of the process group (10 or 30 minutes), the other ranks fail.",
         (
             "Timed out waiting",
             "seconds waiting for clients",
@@ -120,8 +121,9 @@ PATCH = Patch(
         "prepare_data",
         "rank_zero_first",
     ),
-    note="Opt-in because the ranks wait through a gloo group, which needs host names that the nodes can resolve, and "
-    "the wait for a rank that never arrives has no limit. Before 2.2.0, prepare_data ran before the process group was "
-    "created; if one of Lightning's strategies creates the group, it now runs after that, as from 2.2.0 on. If torch "
-    "has no process group (XLA), rank_zero_first waits in Fabric's barrier, which the official fix removes there.",
+    note="Opt-in because the ranks wait in a gloo group, which needs host names that the nodes can resolve, "
+    "and because the wait for a rank that never arrives has no limit. Before 2.2.0, prepare_data ran "
+    "before the process group was created; with Lightning's strategies it now runs after that, as from "
+    "2.2.0 on. If torch has no process group (XLA), rank_zero_first waits in Fabric's barrier; the "
+    "official fix does not wait there.",
 )

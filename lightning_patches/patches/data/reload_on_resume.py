@@ -1,4 +1,4 @@
-"""A resumed run reloads its data loaders in the epochs of the uninterrupted run."""
+"""A resumed run reloads its data loaders in the same epochs as the uninterrupted run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _setup_data(original: Callable[..., None], namespace: str) -> Callable[..., 
             return
         completed = epoch.completed
         if epoch.ready == epoch.processed:
-            epoch.completed = epoch.processed  # the epoch that begins, of trainer.current_epoch
+            epoch.completed = epoch.processed  # trainer.current_epoch is then the epoch that begins
         try:
             original(self, *args, **kwargs)
             self._last_train_dl_reload_epoch = trainer.current_epoch // every * every
@@ -30,20 +30,20 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
-    changes_results=Effect("order of data", "the epochs in which a resumed run makes data loaders"),
+    changes_results=Effect("order of data", "the epochs in which a resumed run creates data loaders"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.loops.fit_loop:_FitLoop.setup_data", _setup_data),),
     upstream=Upstream(issues=(21492,), pull_requests=(21514, 21657)),
     impact=Impact(
-        "With reload_dataloaders_every_n_epochs=3, a resumed run counts the epochs from where it was resumed: it makes "
-        "its data loaders in other epochs than without a break. Resumed from the end of an epoch, it makes the first "
-        "ones with the number of that epoch.",
+        "With reload_dataloaders_every_n_epochs, a resumed run counts the epochs from where it was resumed, so "
+        "it creates its data loaders in other epochs than the uninterrupted run. If it was resumed from the "
+        "end of an epoch, train_dataloader first sees the current_epoch of that epoch instead of the next one.",
         (
             "reload_dataloaders_every_n_epochs is wrong after resuming",
             "train_dataloader is called with the wrong current_epoch after resuming",
         ),
     ),
     after=("stateful-loader-restored",),
-    note="Equivalent to the run without a break. A run that is not resumed is unchanged, and so are the data loaders "
-    "of validation. Programs that could rely on the behavior without the patch: none is known.",
+    note="The resumed run equals the uninterrupted run. A run that is not resumed is unchanged, and so are the "
+    "data loaders of validation. No program is known that relies on the behavior without the patch.",
 )

@@ -1,4 +1,4 @@
-"""With reload_dataloaders_every_n_epochs, each data loader is started once, not twice."""
+"""With reload_dataloaders_every_n_epochs, each data loader is started once instead of twice."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, Callable
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _STARTED = "_has_started_reloaded_loader"
-"""Attribute of the fit loop: the iterator of the epoch that begins exists."""
+"""Attribute of the fit loop: True if the iterator for the epoch that begins exists."""
 
 
 def starts_twice(loop: Any, data_fetcher: Any) -> bool:
-    """True if an epoch loop is about to start the data loaders that the fit loop has started for the same epoch."""
+    """True if the epoch loop would start data loaders that the fit loop has already started for the same epoch."""
     started = vars(loop.trainer.fit_loop).pop(_STARTED, False)
     is_unused = data_fetcher.fetched == len(getattr(data_fetcher, "batches", ()))
     return bool(started and is_unused and not loop._restarting and loop.trainer.current_epoch > 0)
@@ -32,7 +32,7 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
         if not starts_twice(self, data_fetcher):
             original(self, data_fetcher)
             return
-        self._restarting = True  # so that the original does not start them
+        self._restarting = True  # so that the original does not start the data loaders
         try:
             original(self, data_fetcher)
         finally:
@@ -45,7 +45,9 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
-    changes_results=Effect("order of data", "what a program with reloaded data loaders draws: shuffled data, dropout"),
+    changes_results=Effect(
+        "order of data", "random values in a run with reloaded data loaders, such as shuffling and dropout"
+    ),
     affected=(">=2.1.0,<=2.6.6",),
     targets=(
         Target("pytorch.loops.fit_loop:_FitLoop.setup_data", setup_data),
@@ -53,8 +55,8 @@ PATCH = Patch(
     ),
     upstream=Upstream(),
     impact=Impact(
-        "With reload_dataloaders_every_n_epochs, each data loader but the first is started twice: worker processes "
-        "start twice, and a stream loses what the first iterator took.",
+        "With reload_dataloaders_every_n_epochs, each data loader except the first is started twice: worker "
+        "processes start twice, and a stream loses the items that the first iterator read.",
         (
             "iter called twice with reload_dataloaders_every_n_epochs",
             "IterableDataset skips samples with reload_dataloaders_every_n_epochs",
@@ -63,7 +65,7 @@ PATCH = Patch(
     opt_in="users who reload a stream with reload_dataloaders_every_n_epochs",
     signs=("reload_dataloaders_every_n_epochs IterableDataset",),
     after=("reload-on-resume", "resume-on-last-batch", "mid-epoch-resume"),
-    note="Opt-in, because each iterator of a DataLoader draws a random number: with one less, shuffled data come in "
-    "another order in a run that works without the patch. Equivalent to the same run without "
+    note="Opt-in because each iterator of a DataLoader draws a random number: with one iterator less, a run "
+    "that works without the patch gets its shuffled data in another order. The run equals one without "
     "reload_dataloaders_every_n_epochs.",
 )

@@ -9,7 +9,7 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 
 
 def is_own(sampler: Any) -> bool:
-    """True if the sampler is not one of torch's, which draw at random or sequentially."""
+    """True if the sampler's class is not from torch."""
     return type(sampler).__module__.partition(".")[0] != "torch"
 
 
@@ -39,9 +39,10 @@ PATCH = Patch(
     ),
     opt_in="users who train on several devices with a custom sampler whose order matters",
     after=("distributed-sampler-without-seed",),
-    note="Opt-in because another order gives other results. Rank 0 of 2 gets the first sample, the third and so on, "
-    "so that all ranks together follow the order of the sampler. The sampler must give all ranks the same order, as "
-    "without this patch: one that draws at random needs a seed. torch's samplers are unchanged, and so are their "
-    "subclasses from 2.0.3 on, and samplers within a batch sampler, which Lightning does not shuffle. Without the "
+    note="Opt-in because another order gives other results. The ranks take samples in turn: rank 0 of 2 gets "
+    "the first sample, the third and so on, so that all ranks together follow the order of the sampler. "
+    "The sampler must give all ranks the same order, as without this patch: a sampler that draws at "
+    "random needs a seed. torch's samplers are unchanged, and so are their subclasses from 2.0.3 on. "
+    "Samplers within a batch sampler are unchanged, because Lightning does not shuffle them. Without the "
     "patch, set use_distributed_sampler=False and divide the samples among the ranks in the sampler.",
 )

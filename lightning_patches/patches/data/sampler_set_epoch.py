@@ -1,4 +1,4 @@
-"""A custom sampler's set_epoch() is called under DDP."""
+"""Lightning calls set_epoch() of a custom sampler under DDP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 
 
 def _set_epoch(module: str, wrapper: str) -> Callable[[Any, str], Callable[..., None]]:
-    """Build ``set_epoch`` for a class that shards another sampler's indices and inherits ``set_epoch``."""
+    """Build ``set_epoch`` for a class that wraps a sampler and inherits ``set_epoch`` from another one."""
 
     def build(original: None, namespace: str) -> Callable[..., None]:
         def set_epoch(self: Any, epoch: int) -> None:
@@ -56,11 +56,14 @@ PATCH = Patch(
     ),
     impact=Impact(
         "With more than one rank, a custom sampler whose order depends on set_epoch() (bucketing, weighting, "
-        "curriculum) gives the order of epoch 0 in every epoch. In 2.6.1 to 2.6.6 this happens only in predict.",
+        "curriculum) yields the order of epoch 0 in every epoch. In 2.6.1 to 2.6.6 this happens only in "
+        "predict.",
         ("set_epoch is not called on a custom sampler", "same order of data in every epoch under DDP"),
     ),
-    opt_in="users who train on several devices with a sampler whose set_epoch(epoch) the script does not call",
+    opt_in="users who train on several devices with a sampler that has set_epoch(epoch), and whose script does "
+    "not call it",
     signs=("set_epoch",),
-    note="Samplers without set_epoch, or whose set_epoch needs other arguments, are unchanged. The patch also calls "
-    "set_epoch in predict, on one device, too; the official fix (2.6.1) omits the wrapper that predict uses.",
+    note="Samplers without set_epoch, or whose set_epoch needs other arguments, are unchanged. The patch also "
+    "calls set_epoch in predict, even on one device; the official fix (2.6.1) leaves out the wrapper that "
+    "predict uses.",
 )

@@ -1,4 +1,4 @@
-"""Only one validation, test or prediction DataLoader has workers running at a time."""
+"""Only one DataLoader at a time has running workers in validation, test or predict."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _use_next(original: Callable[..., None], namespace: str) -> Callable[..., No
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="performance",
-    changes_results=Effect("numbers", "random values in validation, test or prediction with several loaders"),
+    changes_results=Effect("numbers", "random values in validation, test or predict with several loaders"),
     affected=(">=2.0.0,<2.0.3",),
     targets=(
         Target("pytorch.utilities.combined_loader:_Sequential.__iter__", _iter_first),
@@ -44,8 +44,9 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/utilities/test_combined_loader.py::test_combined_loader_simultaneous_workers",),
     ),
     impact=Impact(
-        "With several DataLoaders for validation, test or prediction, the workers of all of them start at once and "
-        "stay until the last loader is done. With many loaders, the machine runs out of memory or shared memory.",
+        "With several DataLoaders for validation, test or prediction, the workers of all of them start at once "
+        "and run until the last loader is done. With many loaders, the machine runs out of memory or shared "
+        "memory.",
         ("DataLoader worker is killed by signal: Killed", "too many workers with several val_dataloaders"),
         consequences=(
             Consequence(

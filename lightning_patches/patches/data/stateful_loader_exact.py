@@ -1,4 +1,4 @@
-"""A stateful data loader continues exactly where training was."""
+"""A stateful data loader continues exactly where training stopped."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from lightning_patches.patches.loops import _saved_batch
 _FIT_LOOP = "pytorch.loops.fit_loop:_FitLoop"
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 _STATES = "_states_without_prefetched"
-"""Attribute of the fetcher: the states of the data loaders before it fetched the batch that training has not seen."""
+"""Attribute of the fetcher: the states of the data loaders before it fetched the next batch ahead."""
 _ENDED = "_restored_pass_has_ended"
-"""Attribute of the fit loop: the data loaders got their state of an epoch's end."""
+"""Attribute of the fit loop: True if the data loaders were restored to their state at the end of an epoch."""
 KEY = "combined_loader_without_prefetched"
-"""Key in the state of the fit loop: True if the states are those of the batches that training has seen."""
+"""Key in the state of the fit loop: True if the saved states don't count the batch that was fetched ahead."""
 
 
 def _next(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -62,10 +62,11 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
         if self._restarting or not vars(self.trainer.fit_loop).pop(_ENDED, False):
             original(self, data_fetcher)
             return
-        if not getattr(data_fetcher, "batches", ()):  # else the restored pass was over, and the next one has begun
+        # If the fetcher already has batches, the restored epoch was complete, and the next one has begun.
+        if not getattr(data_fetcher, "batches", ()):
             iter(data_fetcher)
         _saved_batch.may_be_empty(self)
-        self._restarting = True  # so that the original does not begin another one
+        self._restarting = True  # so that the original does not start the data loaders again
         try:
             original(self, data_fetcher)
         finally:
@@ -89,8 +90,9 @@ PATCH = Patch(
     ),
     upstream=Upstream(),
     impact=Impact(
-        "A stateful data loader without a length loses one batch in a resumed run: Lightning had fetched it ahead when "
-        "it saved the state. At the end of an epoch, no stateful data loader gets its state back: streams start over.",
+        "In a resumed run, a stateful data loader without a length skips one batch, because Lightning saves "
+        "the loader's state after fetching that batch ahead. If a checkpoint was saved at the end of an epoch, "
+        "no stateful data loader gets its state back: streams start from the beginning.",
         (
             "one prefetched batch is lost at each resume",
             "one batch is missing after resuming with StatefulDataLoader and an IterableDataset",
@@ -99,7 +101,7 @@ PATCH = Patch(
     opt_in="users who resume with a stateful data loader, such as torchdata's StatefulDataLoader",
     signs=("StatefulDataLoader ckpt_path",),
     after=("validation-due-on-resume", "mid-epoch-resume", "resume-single-iteration", "reload-starts-once"),
-    note="Opt-in, because it calls state_dict() of a stateful data loader without a length for each batch, and "
-    "load_state_dict() after the end of an epoch, where programs that work without it do not expect it. Equivalent to "
-    "the run without a break.",
+    note="Opt-in because it calls state_dict() of a stateful data loader without a length for each batch, and "
+    "load_state_dict() after the end of an epoch; some loaders may not expect these calls. The resumed "
+    "run equals the uninterrupted run.",
 )

@@ -1,4 +1,4 @@
-"""A CombinedLoader warns if it ends because one of its loaders is empty."""
+"""Warn when a CombinedLoader stops early because one of its loaders is empty."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ PATCH = Patch(
     ),
     added="0.2.0",
     after=("init-module-data",),
-    note="This patch fixes nothing: it warns once. Nothing else changes. Remove the empty loader.",
+    note="This patch fixes nothing: it warns once. Remove the empty loader.",
 )

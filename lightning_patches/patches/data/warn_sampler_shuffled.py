@@ -1,4 +1,4 @@
-"""Warn if Lightning shuffles the order of a custom sampler."""
+"""Warn when Lightning shuffles the order of a custom sampler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def _get_distributed_sampler(original: Callable[..., Any], namespace: str) -> Ca
         made = original(dataloader, *args, **kwargs)
         own = _own(dataloader)
         if own is not None and getattr(made, "shuffle", False) and made.num_replicas > 1:
-            # Lightning drops a sampler that it takes for one of torch's, so there is no order to keep then.
+            # If Lightning takes the sampler for one of torch's, it drops the sampler, and sampler-order-kept can't keep
+            # its order.
             divides = upstream_module(namespace, "fabric.utilities.distributed").DistributedSamplerWrapper
             opt_in = "set LIGHTNING_PATCHES=default,sampler-order-kept, or " if isinstance(made, divides) else ""
             notices.warn_once(
@@ -49,7 +50,7 @@ PATCH = Patch(
     ),
     added="0.2.0",
     after=("sampler-order-kept",),
-    note="This patch fixes nothing: it warns once, even if the order of the sampler is random. Nothing else changes. "
-    "The opt-in patch sampler-order-kept fixes the bug, but not for subclasses of torch's SequentialSampler or "
-    "RandomSampler, and not within a batch sampler.",
+    note="This patch fixes nothing: it warns once, even if the order of the sampler is random. The opt-in "
+    "patch sampler-order-kept fixes the bug, but not for subclasses of torch's SequentialSampler or "
+    "RandomSampler, and not for samplers within a batch sampler.",
 )

@@ -15,9 +15,9 @@ _announced = False
 
 def _generate_seed_sequence(original: Callable[..., list[int]], namespace: str) -> Callable[..., list[int]]:
     def generate_seed_sequence(base_seed: int, worker_id: int, global_rank: int, count: int) -> list[int]:
-        # The original uses a linear congruential generator. Its low bits depend only on the low bits of its start
-        # value, which are worker and rank, and torch's seed consists of them. So the start value is scrambled first,
-        # and then passed as the three parts that the original combines.
+        # The original uses a linear congruential generator. The low bits of its output depend only on the low bits of
+        # its start value, which contain the worker and the rank but not the seed, and torch's seed is made of these
+        # bits. So the start value is scrambled first, and then passed as the three parts that the original combines.
         start = _mix((base_seed << 32) | (worker_id << 16) | global_rank)
         return original(start >> 32, (start >> 16) & 0xFFFF, start & 0xFFFF, count)
 
@@ -25,7 +25,7 @@ def _generate_seed_sequence(original: Callable[..., list[int]], namespace: str) 
 
 
 def _mix(number: int) -> int:
-    """MurmurHash3's finalizer for 64 bits: each bit of the result depends on every bit of the number."""
+    """Apply MurmurHash3's 64-bit finalizer: each bit of the result depends on every bit of the number."""
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         number = ((number ^ (number >> 33)) * factor) & _BITS_64
     return number ^ (number >> 33)
@@ -69,10 +69,12 @@ PATCH = Patch(
         others=((20369, "2.5.0"),),
     ),
     impact=Impact(
-        "After seed_everything(seed, workers=True), random augmentation in DataLoader workers that uses torch is the "
-        "same in every epoch and for every seed; in 2.4.0 augmentation that uses NumPy, too.",
+        "After seed_everything(seed, workers=True), random augmentation in DataLoader workers that uses torch "
+        "is the same in every epoch and for every seed. In 2.4.0 this also holds for augmentation that uses "
+        "NumPy.",
         ("same random augmentations in every epoch", "torch.rand in a worker does not depend on the seed"),
     ),
-    note="Random numbers in the workers differ from earlier runs of the same release: torch's and Python's become "
-    "those of 2.6.1. NumPy's change only in 2.4.0: they vary as they should, but are not those of 2.6.1.",
+    note="Random numbers in the workers differ from earlier runs of the same release: those of torch and "
+    "Python become the same as in 2.6.1. Those of NumPy change only in 2.4.0: they vary as they should, "
+    "but differ from 2.6.1.",
 )

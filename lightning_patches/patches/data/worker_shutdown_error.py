@@ -1,4 +1,4 @@
-"""A DataLoader worker that fails while it is stopped does not end the program."""
+"""A DataLoader worker that fails while it is being stopped does not end the program."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ PATCH = Patch(
         error="RuntimeError: Please call `iter(combined_loader)` first.",
         frames=("_shutdown_workers_and_reset_iterator",),
     ),
-    note="The official fix is merged, but not released. It deletes the iterator and assumes that nothing else holds "
-    "it; this patch stops the workers at once, and a warning reports the error. Training whose workers stop cleanly "
-    "is unchanged. A script that detects dead workers by the error at the end gets a warning instead, and the exit "
-    "status of a successful run.",
+    note="The official fix is merged, but not released. It deletes the iterator, which stops the workers only "
+    "if no other code refers to it; this patch stops the workers at once and reports the error in a "
+    "warning. Training whose workers stop cleanly is unchanged. A script that detects dead workers by the "
+    "error at the end gets a warning instead, and the exit status of a successful run.",
 )

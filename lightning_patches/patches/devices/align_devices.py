@@ -17,7 +17,7 @@ _ACCELERATE = "accelerate.hooks"
 
 def _place_model(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def place(self: Any) -> None:
-        model = self.model if _ACCELERATE in sys.modules else None  # a strategy may put another in its place
+        model = self.model if _ACCELERATE in sys.modules else None  # a strategy may replace self.model
         original(self)
         _follow(model, self)
 
@@ -49,14 +49,14 @@ def _fsdp_setup_module(original: Callable[..., Any], namespace: str) -> Callable
 
 
 def _follow(model: Any, strategy: Any) -> None:
-    """Set the device of hooks that would move inputs away from the weights to the rank's device.
+    """Set the hooks' device to the rank's device where they would move inputs to another device than the weights.
 
-    If the program prevents the move of the weights, its hooks are correct and are not changed.
+    If the program keeps the weights where they are, its hooks are correct and are not changed.
     """
     whole = None
     for module, hook, root in _hooks_elsewhere(model, strategy):
         devices = _devices(module)
-        if not devices:  # a module without weights goes with the model around it
+        if not devices:  # for a module without weights, the devices of the whole model count
             devices = whole = whole or _devices(model)
         there = _device(hook.execution_device, root)
         if any(_same(device, root) for device in devices) and not any(_same(device, there) for device in devices):
@@ -64,7 +64,7 @@ def _follow(model: Any, strategy: Any) -> None:
 
 
 def _lead(model: Any, strategy: Any) -> None:
-    """Move hooks and weights to the rank's device before FSDP, which shards weights on their current device."""
+    """Move hooks and weights to the rank's device before FSDP shards the weights on their current device."""
     import torch
 
     for module, hook, root in _hooks_elsewhere(model, strategy):
@@ -74,7 +74,7 @@ def _lead(model: Any, strategy: Any) -> None:
 
 
 def _hooks_elsewhere(model: Any, strategy: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield each hook with another device than the rank's, with its module and the rank's device.
+    """Yield each hook whose device is not the rank's, as (module, hook, device of the rank).
 
     Skips hooks that load weights from the CPU or from disk.
     """
@@ -111,7 +111,7 @@ def _device(value: Any, root: Any) -> Any:
 
 
 def _same(device: Any, other: Any) -> bool:
-    """True if the devices are equal. A device without an index is the rank's."""
+    """True if the devices are equal. A device without an index counts as the rank's device."""
     return bool(device.type == other.type and (None in (device.index, other.index) or device.index == other.index))
 
 
@@ -130,8 +130,8 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(20276,)),
     impact=Impact(
-        "A model loaded with accelerate's device_map, in 8 or 4 bits or under PEFT, trains on one GPU and fails on "
-        "the others: hooks keep moving its inputs to the GPU where it was loaded.",
+        "A model loaded with accelerate's device_map, in 8 or 4 bits or with PEFT, trains on one GPU and fails "
+        "on the others: hooks still move its inputs to the GPU where it was loaded.",
         (
             "Expected all tensors to be on the same device, but found at least two devices, cuda:1 and cuda:0",
             "Expected all tensors to be on the same device",
@@ -143,11 +143,12 @@ PATCH = Patch(
         would_tell="if the traceback has a frame of accelerate's hooks or of bitsandbytes. Without one, the script has "
         "not moved a tensor to the model's device",
     ),
-    note="A model that accelerate spread over several devices is moved to the device of the rank, as Lightning always "
-    "did, and now runs. A model that accelerate offloaded cannot be moved and raises the same error as without the "
-    "patch. A model with accelerate's hooks cannot be pickled for ddp_spawn; create it in configure_model. Without "
-    "the patch, call accelerate.hooks.remove_hook_from_module(model, recurse=True) before the Trainer or Fabric, or "
-    "pass device_map={'': local_rank}. Training on the device where accelerate put the model is unchanged, and so are "
-    "spread or offloaded models that are not moved.",
+    note="A model that accelerate distributed over several devices is moved to the device of the rank, as "
+    "without the patch, and now runs. A model that accelerate offloaded cannot be moved and raises the "
+    "same error as without the patch. A model with accelerate's hooks cannot be pickled for ddp_spawn; "
+    "create it in configure_model. Without the patch, call "
+    "accelerate.hooks.remove_hook_from_module(model, recurse=True) before you pass the model to the "
+    "Trainer or Fabric, or load it with device_map={'': local_rank}. Training on the device where "
+    "accelerate put the model is unchanged, and so are distributed or offloaded models that are not moved.",
     around=("fsdp-metrics-device",),
 )

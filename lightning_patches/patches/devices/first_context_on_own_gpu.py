@@ -9,7 +9,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 
 def _setup_environment(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def setup_environment(self: Any) -> None:
-        # The accelerator's setup_device() comes later and does the rest. Choosing the device opens no context.
+        # The accelerator's setup_device() is called later and does the rest. set_device() does not open a context.
         device = self.root_device
         if device.type == "cuda":
             import torch
@@ -37,11 +37,12 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/strategies/test_deepspeed.py",),
     ),
     impact=Impact(
-        "While the process group is created, the current device of every rank is GPU 0: each rank opens a context "
-        "there, which takes a few hundred MB of its memory, and NCCL may use GPU 0 instead of the rank's GPU.",
+        "While the process group is created, the current device of every rank is GPU 0. So each rank opens a "
+        "context there, which takes a few hundred MB of its memory, and NCCL may use GPU 0 instead of the "
+        "rank's GPU.",
         ("every rank has a process on GPU 0", "out of memory on GPU 0 only", "Duplicate GPU detected"),
     ),
     opt_in="users who train on several GPUs of a node and run out of memory on the first one",
-    note="Opt-in because code that expects GPU 0 as the current device at start-up sees another one.",
+    note="Opt-in because code that expects GPU 0 as the current device at startup finds the rank's GPU instead.",
     around=("process-group-device-id",),
 )

@@ -1,4 +1,4 @@
-"""FSDP accepts a CUDAAccelerator object as accelerator."""
+"""FSDP accepts a CUDAAccelerator object as the accelerator."""
 
 from __future__ import annotations
 

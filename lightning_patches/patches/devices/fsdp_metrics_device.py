@@ -1,4 +1,4 @@
-"""FSDP moves the metrics of torchmetrics in a model to the GPU."""
+"""FSDP moves a model's torchmetrics to the GPU."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PATCH = Patch(
         error="RuntimeError: Encountered different devices in metric calculation ...",
     ),
     after=("align-devices",),
-    opt_in="users who have torchmetrics metrics in a model under FSDP, on releases below 2.1.2",
+    opt_in="users of releases below 2.1.2 who have torchmetrics in a model under FSDP",
     note="Opt-in because a program that updates its metrics with CPU tensors, such as update(x.cpu()), works without "
     "the patch and would fail with it. Without the patch, call metric.to(self.device) in on_fit_start.",
 )

@@ -1,7 +1,7 @@
-"""Data that is created or sampled inside init_module works as outside.
+"""Data that is created or sampled inside init_module works as it does outside.
 
-The block makes the accelerator the default device. torch's samplers fail with that: they seed a generator on the CPU
-and then draw a permutation on the default device. The patch changes two things while a block is open. A draw with an
+The block makes the accelerator the default device. torch's samplers then fail, because they seed a generator on the CPU
+and draw a permutation on the default device. The patch changes two things while a block is open. A draw with an
 explicit generator runs on the generator's device. And when Lightning starts a DataLoader, the loader's own work (its
 seed, its worker processes, the indices of torch's samplers) runs on the CPU, as it does outside the block. The user's
 code (dataset, collate function or sampler) keeps the block's default device in this process.
@@ -50,7 +50,7 @@ def _init_block(name: str) -> Callable[[Any, str], Callable[..., Any]]:
 
 
 class _Block(contextlib.ContextDecorator):
-    """A wrapper of the original block that can also be a decorator, be entered again, or be used in an ExitStack."""
+    """A wrapper of the original block. It also works as a decorator, when it is entered again, and in an ExitStack."""
 
     def __init__(self, block: Any, name: str) -> None:
         self._block, self._name = block, name
@@ -82,7 +82,7 @@ class _Block(contextlib.ContextDecorator):
 
 @contextlib.contextmanager
 def _opened(block: Any, name: str) -> Iterator[Any]:
-    """Open ``block`` with our mode as the innermost one, unless the block does not change the default device."""
+    """Open ``block`` with our function mode as the innermost one, if the block changes the default device."""
     with block as value:
         if _default_device().type not in _DEVICES - {"cpu"}:
             yield value
@@ -112,7 +112,7 @@ def _default_device() -> Any:
 
 @lru_cache(maxsize=None)
 def _generator_mode() -> Any:
-    """Create the mode's class when the first block opens, so that this module does not import torch before."""
+    """Create the mode's class when the first block opens, so that importing this module does not import torch."""
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -178,26 +178,26 @@ def _fabric_batches(original: Callable[..., Iterator[Any]], loader: Any) -> Iter
     yield from batches
 
 
-class _StandIn:
+class _Proxy:
     """A proxy of another object; subclasses override single methods."""
 
-    def __init__(self, stands_for: Any) -> None:
-        self._stands_for = stands_for
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_stands_for" or name.startswith("__"):
+        if name == "_wrapped" or name.startswith("__"):
             raise AttributeError(name)  # during copy or unpickling, before the attributes exist
-        return getattr(self._stands_for, name)
+        return getattr(self._wrapped, name)
 
     def __len__(self) -> int:
-        return len(self._stands_for)
+        return len(self._wrapped)
 
 
-class _Starter(_StandIn):
+class _Starter(_Proxy):
     """A loader on which Lightning calls ``iter`` in an open block."""
 
     def __iter__(self) -> Iterator[Any]:
-        return _start(self._stands_for)
+        return _start(self._wrapped)
 
 
 def _start(loader: Any) -> Iterator[Any]:
@@ -219,10 +219,10 @@ def _start(loader: Any) -> Iterator[Any]:
     index_source = "sampler" if loader.batch_sampler is None else "batch_sampler"
     generator_device = getattr(loader.generator, "device", torch.device("cpu"))
     if (
-        type(loader).__iter__ is not DataLoader.__iter__  # user code, which expects the block's device
+        type(loader).__iter__ is not DataLoader.__iter__  # a user's method, which expects the block's device
         or index_source not in vars(loader)
         or generator_device.type != "cpu"
-        or (loader.num_workers == 0 and isinstance(loader.dataset, IterableDataset))  # it would also start the dataset
+        or (loader.num_workers == 0 and isinstance(loader.dataset, IterableDataset))  # would also start the dataset
     ):
         return iter(loader)
     sampler = vars(loader)[index_source]
@@ -236,7 +236,7 @@ def _start(loader: Any) -> Iterator[Any]:
         vars(loader)[index_source] = sampler
 
 
-class _Indices(_StandIn):
+class _Indices(_Proxy):
     """A (batch) sampler that draws with ``device`` as default device while a block is open."""
 
     def __init__(self, sampler: Any, device: Any) -> None:
@@ -245,7 +245,7 @@ class _Indices(_StandIn):
 
     def __iter__(self) -> Iterator[Any]:
         with self._drawing():
-            indices = iter(self._stands_for)
+            indices = iter(self._wrapped)
         return self._draw(indices)
 
     def _draw(self, indices: Iterator[Any]) -> Iterator[Any]:
@@ -308,17 +308,18 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(19373,)),
     impact=Impact(
-        "A script that creates its data, or calls fit, inside `with trainer.init_module():` fails on a GPU in torch's "
-        "samplers, at the first batch or before it.",
+        "A script that creates its data, or calls fit, inside `with trainer.init_module():` fails on a GPU in "
+        "one of torch's samplers, at the first batch or earlier.",
         ("Expected a 'cuda' device type for generator but found 'cpu'",),
         error="RuntimeError: Expected a 'cuda' device type for generator but found 'cpu'",
         frames=("torch/utils/_device.py",),
-        would_tell="if the script creates data or calls `fit` inside `trainer.init_module()`",
+        would_tell="check if the script creates data or calls `fit` inside `trainer.init_module()`",
     ),
-    note="Tensors that the script creates inside the block are on the GPU, and forked workers cannot use those: with "
-    "num_workers > 0 the dataset must not contain such tensors (CUDA's error says so). A custom sampler without a "
-    "generator uses the GPU's random numbers inside the block. torch's samplers use the CPU's; for a "
-    "SubsetRandomSampler without a generator, which works without the patch, these are other numbers. One warning "
-    "recommends creating the data after the block, which also works without the patch. Data with a generator on the "
-    "GPU, and blocks that are used as decorators or entered twice, are unchanged.",
+    note="Tensors that the script creates inside the block are on the GPU, and forked workers cannot use "
+    "those: with num_workers > 0 the dataset must not contain such tensors, as CUDA's error states. A "
+    "custom sampler without a generator uses the GPU's random numbers inside the block. torch's samplers "
+    "use the CPU's; for a SubsetRandomSampler without a generator, which works without the patch, these "
+    "are other numbers. One warning recommends creating the data after the block, which also works "
+    "without the patch. Data with a generator on the GPU, and blocks that are used as decorators or "
+    "entered twice, are unchanged.",
 )

@@ -18,7 +18,7 @@ def _to_onnx(original: Callable[..., None], namespace: str) -> Callable[..., Non
         sample = self.example_input_array if input_sample is None else input_sample
         is_available = vars(upstream_module(namespace, "pytorch.core.module"))["_ONNX_AVAILABLE"]
         if sample is None or not is_available:
-            original(self, file_path, input_sample, **kwargs)  # its error names the missing package
+            original(self, file_path, input_sample, **kwargs)  # its error names what is missing
             return
         mode = self.training
         with torch.no_grad():
@@ -33,7 +33,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
-    changes_results=Effect("files", "the model is in the buffer, and not in a file with the buffer's name"),
+    changes_results=Effect("files", "the model is written to the buffer instead of a file with the buffer's name"),
     affected=(">=2.3.0,<2.5.0",),
     targets=(Target("pytorch.core.module:LightningModule.to_onnx", _to_onnx),),
     upstream=Upstream(

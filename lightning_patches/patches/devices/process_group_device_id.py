@@ -28,7 +28,7 @@ def _init_dist_connection(original: Callable[..., None], namespace: str) -> Call
 
 
 def _root_device(strategy: Any) -> Any:
-    """Return the GPU of the strategy that creates the group, which need not be ``cuda:LOCAL_RANK``."""
+    """Return the GPU of the strategy that creates the group, which may differ from ``cuda:LOCAL_RANK``."""
     device: Any = getattr(strategy, "root_device", None)
     if device is None or device.type != "cuda" or device.index is None:
         return None
@@ -51,8 +51,8 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "NCCL guesses which GPU a rank uses. If ranks and GPUs are not numbered alike, a barrier can hang; torch 2.8 "
-        "warns about it at each start.",
+        "NCCL guesses which GPU a rank uses. If ranks and GPUs are not numbered in the same way, a barrier can "
+        "hang; torch 2.8 warns about this at each start.",
         (
             "barrier(): using the device under current context",
             "devices used by this process are currently unknown",
@@ -62,9 +62,9 @@ PATCH = Patch(
         would_tell="with LIGHTNING_PATCHES_HANG_TIMEOUT=300 which rank is missing, and its stack. Without "
         "a hang you can ignore the warning",
     ),
-    opt_in="users who train with NCCL and number GPUs differently from ranks, or see torch's warning",
+    opt_in="users who train with NCCL and number GPUs differently from ranks, or who get torch's warning",
     needs=(Need("torch.distributed:init_process_group", "device_id"),),
-    note="Opt-in because with a device id torch creates the NCCL communicator at once instead of in the first "
-    "collective, which takes GPU memory and time earlier, and fails earlier if it fails. Needs torch 2.3. DeepSpeed "
-    "and XLA, which create the group themselves, are unchanged.",
+    note="Opt-in because with a device id torch creates the NCCL communicator immediately instead of in the "
+    "first collective. This uses GPU memory and time earlier, and errors also occur earlier. Needs torch "
+    "2.3. DeepSpeed and XLA, which create the group themselves, are unchanged.",
 )

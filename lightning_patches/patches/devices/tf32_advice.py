@@ -12,7 +12,7 @@ def _check(original: Callable[..., None], namespace: str) -> Callable[..., None]
         try:
             original(device)
         except Exception:
-            pass  # the result only decides if Lightning prints an advice
+            pass  # the result only decides if Lightning prints a hint
 
     return _check_cuda_matmul_precision
 
@@ -43,9 +43,9 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(21256,)),
     impact=Impact(
-        "With torch 2.9 and later, on an Ampere GPU or newer, Trainer, Fabric and ThroughputMonitor fail if TF32 was "
-        "set with torch's newer setting, torch.backends.cuda.matmul.fp32_precision. With any torch, they also fail if "
-        "the driver does not report the GPU's generation.",
+        "With torch 2.9 and later, on an Ampere GPU or newer, Trainer, Fabric and ThroughputMonitor fail if "
+        "the program enabled TF32 with torch's newer setting, torch.backends.cuda.matmul.fp32_precision. With "
+        "any torch, they also fail if the driver does not report the GPU's generation.",
         (
             "PyTorch is checking the matmul precision without a specific backend name",
             "mix of the legacy and new APIs to set the matmul precision",
@@ -53,7 +53,7 @@ PATCH = Patch(
         ),
         error="RuntimeError: PyTorch is checking the matmul precision without a specific backend name",
     ),
-    note="Lightning uses the setting only for a line of advice and a figure of ThroughputMonitor. The advice is still "
-    "printed if you have set nothing. A device that cannot be used fails in the next line. Without the patch, use "
-    "torch's older setting, torch.set_float32_matmul_precision.",
+    note="Lightning uses the setting only for a printed hint and a figure of ThroughputMonitor. The hint is "
+    "still printed if the program sets nothing. An unusable device still causes an error in the next "
+    "line. Without the patch, use torch's older setting, torch.set_float32_matmul_precision.",
 )

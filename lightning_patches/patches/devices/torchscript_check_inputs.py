@@ -11,7 +11,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 def _to_torchscript(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def to_torchscript(self: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs.get("check_inputs") is not None:
-            # Lightning's transfer without the program's hooks, which are not called for these inputs.
+            # Use Lightning's transfer, not the program's hooks, which the original does not call for these inputs.
             move = upstream_module(namespace, "pytorch.core.hooks").DataHooks.transfer_batch_to_device
             kwargs["check_inputs"] = move(self, kwargs["check_inputs"], self.device, 0)
         return original(self, *args, **kwargs)
@@ -27,9 +27,9 @@ PATCH = Patch(
     targets=(Target("pytorch.core.module:LightningModule.to_torchscript", _to_torchscript),),
     upstream=Upstream(pull_requests=(20873,), fixed_in="2.5.2"),
     impact=Impact(
-        "to_torchscript(method='trace', check_inputs=...) of a model on a GPU fails, because it moves example_inputs "
-        "to the GPU and leaves check_inputs on the CPU.",
+        "to_torchscript(method='trace', check_inputs=...) fails for a model on a GPU, because it moves "
+        "example_inputs to the GPU and leaves check_inputs on the CPU.",
         ("to_torchscript leaves check_inputs on the CPU",),
     ),
-    note="The transfer hooks of the model are not called for check_inputs, unlike in 2.5.2.",
+    note="The model's transfer hooks are not called for check_inputs; 2.5.2 calls them.",
 )

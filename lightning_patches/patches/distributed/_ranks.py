@@ -1,4 +1,4 @@
-"""Find out if there are other ranks, without calls into the program's objects."""
+"""Find out if there are other ranks, without calling the program's objects."""
 
 from __future__ import annotations
 

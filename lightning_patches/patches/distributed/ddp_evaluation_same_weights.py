@@ -16,7 +16,7 @@ def _setup(original: Callable[..., None], namespace: str) -> Callable[..., None]
     def setup(self: Any, trainer: Any) -> None:
         original(self, trainer)
         if trainer.state.fn != "fit" and self.model is not None:
-            _broadcast_states(self.model)  # in fit, DistributedDataParallel does it
+            _broadcast_states(self.model)  # in fit, DistributedDataParallel does this
 
     return setup
 
@@ -39,7 +39,7 @@ def _broadcast_states(module: Any) -> None:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "all ranks evaluate the weights of rank zero"),
+    changes_results=Effect("numbers", "all ranks evaluate with the weights of rank zero"),
     affected=(">=1.8.0,<2.0.2",),
     targets=(Target("pytorch.strategies.ddp:DDPStrategy.setup", _setup),),
     upstream=Upstream(
@@ -49,10 +49,11 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/overrides/test_distributed.py::test_params_synced_during_nonfit",),
     ),
     impact=Impact(
-        "In Trainer.validate, test and predict under DDP, each rank keeps its initial weights. If these differ (no "
-        "seed, or weights loaded only on rank zero), the result is a mix of several models, without a warning.",
+        "In Trainer.validate, test and predict under DDP, each rank keeps its initial weights. If these differ "
+        "(no seed, or weights loaded only on rank zero), the result is a mix of several models, without a "
+        "warning.",
         ("validation results differ between ranks", "trainer.predict gives different outputs on each GPU"),
     ),
-    note="As in fit and in later releases, ranks can no longer evaluate different weights on purpose. Parameters "
-    "named in _ddp_params_and_buffers_to_ignore are not synchronized.",
+    note="As in fit and in later releases, a program can no longer evaluate different weights on each rank on "
+    "purpose. Parameters named in _ddp_params_and_buffers_to_ignore are not synchronized.",
 )

@@ -1,4 +1,4 @@
-"""Gradients are synchronized under static_graph=True with manual optimization."""
+"""Gradients are synchronized with static_graph=True and manual optimization."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[...
             )
             return
         if hasattr(self, "_pl_static_graph_delay_done"):
-            self._pl_static_graph_delay_done = True  # the official mechanism, which runs once per Trainer
+            self._pl_static_graph_delay_done = True  # prevents the official mechanism, which runs once per Trainer
         setattr(model, _BATCH, batch)
         _flush_with(closure_loss, model)
 
@@ -58,7 +58,7 @@ def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 def _flush_with(loss: Any, model: Any) -> None:
-    """Make autograd launch the reductions at the end of the backward pass of ``loss``, once per module."""
+    """Make autograd start the reductions at the end of the backward pass of ``loss``, once per module."""
     import torch
 
     flush = getattr(getattr(model, "reducer", None), "_delay_all_reduce", None)
@@ -86,15 +86,16 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/strategies/test_ddp_integration.py::test_ddp_gradients_synced",),
     ),
     impact=Impact(
-        "With DDPStrategy(static_graph=True) and manual optimization, the ranks never average their gradients: each "
-        "trains a different model, without a warning. In 2.6.0 to 2.6.6 this happens from the second fit of a Trainer "
-        "on.",
+        "With DDPStrategy(static_graph=True) and manual optimization, the ranks never average their gradients: "
+        "each rank trains a different model, without a warning. In 2.6.0 to 2.6.6 this happens from the second "
+        "fit of a Trainer on.",
         ("gradients differ between ranks", "weights diverge between ranks"),
     ),
     note="torch does not support a static graph whose first backward is under no_sync(): the patch warns, and "
-    "gradients stay unsynchronized. torch also does not support a second backward in the same step, as in a GAN: such "
-    "a run finished without averaging before, and now ends with torch's error, as from 2.6.0 on, after a warning that "
-    "says what to do. The official fix (2.6.0) remembers on the strategy that the first iteration is over, so a "
-    "second fit, which has a new DistributedDataParallel module, stays unsynchronized up to 2.6.6. This patch "
-    "remembers it per module, and autograd launches the reductions. Without the patch, train without static_graph.",
+    "gradients stay unsynchronized. torch also does not support a second backward in the same step, as in "
+    "a GAN: without the patch such a run finishes without averaging; with it, the run ends with torch's "
+    "error, as from 2.6.0 on, after a warning with advice. The official fix (2.6.0) runs once per "
+    "strategy, so a second fit, which has a new DistributedDataParallel module, stays unsynchronized up "
+    "to 2.6.6. This patch runs once per module, and autograd starts the reductions. Without the patch, "
+    "train without static_graph.",
 )

@@ -13,7 +13,10 @@ _FROZEN = "_lightning_patches_ddp_ignores"
 
 
 def frozen_in(model: Any) -> list[tuple[str, Any]]:
-    """Return the frozen parameters, which DDP will ignore, without ``named_parameters``, which may be overridden."""
+    """Return the frozen parameters, which DDP will ignore.
+
+    ``named_parameters`` is not used, since it may be overridden.
+    """
     ignored = set(vars(model).get("_ddp_params_and_buffers_to_ignore", ()))
     named = [
         (f"{path}.{name}" if path else name, one)
@@ -24,9 +27,9 @@ def frozen_in(model: Any) -> list[tuple[str, Any]]:
 
 
 def trained_among(frozen: list[tuple[str, Any]], optimizers: Callable[[], list[Any]]) -> list[str]:
-    """Return the parameters that have been unfrozen since and that an optimizer steps.
+    """Return the names of the parameters that were unfrozen later and that an optimizer steps.
 
-    Calls ``optimizers``, which may be a property of the program, only if a parameter has been unfrozen.
+    ``optimizers`` may read a property of the program, so it is called only if a parameter was unfrozen.
     """
     unfrozen = [(name, parameter) for name, parameter in frozen if parameter.requires_grad]
     groups = (group["params"] for optimizer in (optimizers() if unfrozen else ()) for group in optimizer.param_groups)
@@ -49,7 +52,8 @@ def _on_train_batch_start(original: None, namespace: str) -> Callable[..., None]
 
         frozen = vars(self).get(_FROZEN, [])
         is_wrapped = isinstance(self.model, torch.nn.parallel.DistributedDataParallel)
-        # The state of a communication hook belongs to the buckets of the old wrapper.
+        # With a communication hook the module is not wrapped again, because the hook's state belongs to the old
+        # buckets.
         if is_wrapped and self._ddp_comm_state is None and trained_among(frozen, lambda: self.optimizers):
             module = self.model.module
             self.model = module  # frees the old wrapper before a new one is created
@@ -65,7 +69,8 @@ PATCH = Patch(
     added="0.2.0",
     group="correctness",
     changes_results=Effect(
-        "numbers", "under DDP, parameters that are unfrozen after the start are trained with the data of all ranks"
+        "numbers",
+        "under DDP, parameters that are unfrozen after fit has started are trained with the data of all ranks",
     ),
     affected=(">=1.9.0,<=2.6.6",),
     targets=(
@@ -74,7 +79,7 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(20340,)),
     impact=Impact(
-        "Under DDP, parameters that are unfrozen after the start, by BackboneFinetuning or by the script, are not "
+        "Under DDP, parameters that BackboneFinetuning or the script unfreezes after fit has started are not "
         "synchronized: each rank trains a different backbone, without a warning.",
         ("DDP ignores parameters that were frozen at the start", "unfrozen layers are not synchronized under DDP"),
     ),
@@ -82,9 +87,9 @@ PATCH = Patch(
     signs=("BackboneFinetuning",),
     after=("warn-unfrozen-after-ddp",),
     note="Opt-in because DDP wraps the module again, which runs collectives, before the first batch with newly "
-    "unfrozen parameters that an optimizer updates. All ranks must unfreeze the same parameters before the same "
-    "batch. From then on an unfrozen parameter that does not contribute to the loss requires "
-    "find_unused_parameters=True. Parameters that training_step itself unfreezes are synchronized from the next batch "
-    "on. With a ddp_comm_state the patch does nothing. Without the patch, never freeze the parameters, and give them "
-    "a parameter group with lr=0 until they are to train.",
+    "unfrozen parameters that an optimizer updates. All ranks must unfreeze the same parameters before "
+    "the same batch. From then on, an unfrozen parameter that does not contribute to the loss requires "
+    "find_unused_parameters=True. Parameters that training_step itself unfreezes are synchronized from "
+    "the next batch on. With a ddp_comm_state the patch does nothing. Without the patch, never freeze the "
+    "parameters; instead, put them in a parameter group with lr=0 until you want to train them.",
 )

@@ -31,7 +31,7 @@ def _watched(original: Callable[..., None], namespace: str) -> Callable[..., Non
 
 
 def _recorded(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    """Record the processes that Fabric's launcher starts, which the launcher does not do."""
+    """Record the processes that Fabric's launcher starts, because the launcher does not store them."""
 
     def call_children_scripts(self: Any) -> None:
         module = upstream_module(namespace, f"fabric.{_MODULE}")
@@ -65,7 +65,7 @@ def _watch(ranks: list[subprocess.Popen[bytes]]) -> None:
 
 
 def _end_with_the_first(ranks: list[subprocess.Popen[bytes]]) -> None:
-    """End this process and all ``ranks`` if one of them fails. Return after all have ended successfully."""
+    """End this process and all ``ranks`` if one of them fails. Return if all end successfully."""
     while any(rank.poll() is None for rank in ranks) and not any(rank.returncode for rank in ranks):
         time.sleep(_PERIOD)
     for number, rank in enumerate(ranks, start=1):
@@ -74,7 +74,7 @@ def _end_with_the_first(ranks: list[subprocess.Popen[bytes]]) -> None:
                 f"local rank {number} (process {rank.pid}) ended with status {rank.returncode}. All other ranks on this"
                 " machine are stopped, because they would wait for it. Its output above has the reason."
             )
-            # They are blocked in a collective, where other signals have no effect.
+            # The ranks are blocked in a collective, where other signals have no effect.
             deadly = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL
             for other in ranks:
                 other.send_signal(deadly)
@@ -106,10 +106,11 @@ PATCH = Patch(
             "zombie processes after a rank has crashed",
         ),
     ),
-    opt_in="users who train with strategy='ddp' on one node, without torchrun, SLURM or another launcher that ends "
-    "the job",
-    note="Opt-in because rank zero is killed (SIGKILL, as in the fixed releases) whenever another rank exits with a "
-    "nonzero status, even after the training: work that rank zero does then, such as an upload, is lost. Launchers "
-    "such as torchrun and SLURM watch the ranks that they started. When rank zero dies, nothing ends the others, in "
-    "the fixed releases neither: issue 8130 is open.",
+    opt_in="users who train with strategy='ddp' on one node without a launcher that ends the job, such as "
+    "torchrun or SLURM",
+    note="Opt-in because rank zero is killed (SIGKILL, as in the fixed releases) whenever another rank exits "
+    "with a nonzero status, even after the training: anything that rank zero still does, such as an "
+    "upload, is lost. Launchers such as torchrun and SLURM watch the ranks that they started. If rank "
+    "zero dies, nothing ends the other ranks, with this patch or in the fixed releases: issue 8130 is "
+    "open.",
 )

@@ -9,7 +9,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 
 def _augment_message(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _augment_message(exception: BaseException, *args: Any, **kwargs: Any) -> None:
-        # The original replaces the error's text, and fails for errors whose argument is not a string.
+        # The original adds a hint to the error's text, and fails if an argument of the error is not a string.
         if all(isinstance(argument, str) for argument in exception.args):
             original(exception, *args, **kwargs)
 
@@ -34,5 +34,6 @@ PATCH = Patch(
         ("TypeError: expected string or bytes-like object",),
         error="TypeError: expected string or bytes-like object",
     ),
-    note="If one of several arguments is the text for which Lightning has a hint, the hint is not added.",
+    note="If an error has several arguments and only one of them is a string for which Lightning has a hint, "
+    "the hint is not added.",
 )

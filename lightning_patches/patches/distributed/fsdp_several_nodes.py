@@ -11,7 +11,8 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 def _lazy_init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _lazy_init_strategy(self: Any) -> None:
         fsdp = upstream_module(namespace, "pytorch.strategies").FSDPStrategy
-        if isinstance(self.strategy, fsdp) and vars(self.strategy).get("num_nodes") == 1:  # _num_nodes is not read
+        # FSDP does not read _num_nodes.
+        if isinstance(self.strategy, fsdp) and vars(self.strategy).get("num_nodes") == 1:
             self.strategy.num_nodes = self._num_nodes_flag
         original(self)
 
@@ -37,8 +38,8 @@ PATCH = Patch(
         fixed_in="2.0.2",
     ),
     impact=Impact(
-        "With FSDP and Trainer(num_nodes=2), the strategy counts one node: world size, ranks and each rank's share of "
-        "the data are wrong.",
+        "With FSDP and Trainer(num_nodes=2), the strategy assumes one node: world size, ranks and each rank's "
+        "share of the data are wrong.",
         ("FSDPStrategy.num_nodes is 1 on several nodes", "world_size is that of one node with FSDP"),
     ),
     note="Without the patch, set trainer.strategy.num_nodes = 2 before fit.",

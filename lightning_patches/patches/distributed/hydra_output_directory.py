@@ -1,4 +1,4 @@
-"""Under Hydra, all ranks of DDP use the output directory of rank zero."""
+"""With Hydra, all ranks of DDP use the output directory of rank zero."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _rank_command(original: Callable[..., Any], namespace: str) -> Callable[...,
 
         (*command, directory, job), cwd = original(local_rank)
         runtime = HydraConfig.get().runtime
-        if "output_dir" in runtime:  # not in Hydra 1.1, which always works in that directory
+        if "output_dir" in runtime:  # Hydra 1.1 does not have it, but always works in that directory
             directory = f'hydra.run.dir="{runtime.output_dir}"'
         return [*command, directory, job, "hydra.output_subdir=null"], cwd
 
@@ -23,7 +23,7 @@ def _rank_command(original: Callable[..., Any], namespace: str) -> Callable[...,
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("files", "the directory where the ranks write"),
+    changes_results=Effect("files", "the directory to which the ranks write"),
     affected=(">=1.9.0,<2.0.7",),
     targets=(Target("fabric.strategies.launchers.subprocess_script:_hydra_subprocess_cmd", _rank_command),),
     upstream=Upstream(
@@ -33,15 +33,15 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/strategies/launchers/test_subprocess_script.py::test_ddp_with_hydra_runjob",),
     ),
     impact=Impact(
-        "In a script with @hydra.main(version_base=None), Hydra's output directory is the current directory on all "
-        "ranks of DDP but the first. If Hydra changes the directory, these ranks overwrite the configuration that it "
-        "saved.",
+        "In a script with @hydra.main(version_base=None), all ranks of DDP except the first use the current "
+        "directory as Hydra's output directory. If Hydra changes the directory, these ranks overwrite the "
+        "configuration that Hydra saved.",
         ("train_ddp_process_1.log in the current directory", "hydra.yaml has the name train_ddp_process_1"),
     ),
-    note="In a multirun each rank still has its own directory, on every release, because Lightning passes --multirun "
-    "on. The directory is the one that Hydra works with; the fixed releases evaluate hydra.run.dir again, which gives "
-    "another directory if a resolver draws its name. With hydra.job.chdir=True and with Hydra 1.1, all ranks work in "
-    "the same directory as without the patch. Without chdir, the log of a rank, and files that it writes to "
-    "HydraConfig.get().runtime.output_dir, are next to those of rank zero. On all ranks but the first "
-    "HydraConfig.get().output_subdir is None, as from 2.0.7 on.",
+    note="The ranks use the directory that Hydra chose for rank zero; the fixed releases evaluate "
+    "hydra.run.dir again, which may give another directory. In a multirun each rank still has its own "
+    "directory, on every release, because Lightning passes --multirun on. With hydra.job.chdir=True and "
+    "with Hydra 1.1, all ranks work in the same directory as without the patch. Without chdir, a rank's "
+    "log, and files that it writes to HydraConfig.get().runtime.output_dir, are in rank zero's directory. "
+    "On all ranks except the first, HydraConfig.get().output_subdir is None, as from 2.0.7 on.",
 )

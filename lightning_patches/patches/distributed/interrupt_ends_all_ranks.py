@@ -12,10 +12,10 @@ from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, 
 def _call_and_handle_interrupt(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _call_and_handle_interrupt(trainer: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(trainer, *args, **kwargs)
-        if trainer.interrupted:  # by Ctrl+C; other exceptions are raised again
+        if trainer.interrupted:  # set by Ctrl+C; other exceptions are raised again
             trainer._teardown()
             for rank in getattr(trainer.strategy.launcher, "procs", ()):
-                if hasattr(rank, "send_signal"):  # a script's process; spawned ranks end with this process
+                if hasattr(rank, "send_signal"):  # a process that runs the script; spawned ranks end with this process
                     rank.send_signal(signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
             sys.exit(1)
         return result
@@ -40,8 +40,8 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "After Ctrl+C, the interrupted rank continues after fit as if training were complete, while other ranks stay "
-        "in their training and hold their GPUs.",
+        "After Ctrl+C, the interrupted rank continues after fit as if training were complete. The other ranks "
+        "continue to train and hold their GPUs.",
         ("Detected KeyboardInterrupt, attempting graceful shutdown", "Ctrl+C leaves processes on the GPU"),
         consequences=(
             Consequence(
@@ -51,7 +51,8 @@ PATCH = Patch(
             ),
         ),
     ),
-    opt_in="users who stop runs with several ranks by Ctrl+C",
+    opt_in="users who stop runs with several ranks with Ctrl+C",
     signs=("devices strategy",),
-    note="Opt-in because a program that continues after Ctrl+C, to save or to test, exits instead, as from 2.4.0 on.",
+    note="Opt-in because a program that continues after Ctrl+C, for example to save or to test, exits instead, "
+    "as from 2.4.0 on.",
 )

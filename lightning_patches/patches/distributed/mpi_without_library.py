@@ -1,4 +1,4 @@
-"""An mpi4py that cannot be imported counts as not installed."""
+"""Lightning treats an mpi4py that cannot be imported as not installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _detect(original: Callable[[], bool], namespace: str) -> Callable[[], bool]:
     def detect() -> bool:
         try:
             return original()
-        except ImportError:  # the package is installed, but its library is missing
+        except ImportError:  # the package is installed, but the MPI library is missing
             return False
 
     return detect

@@ -1,8 +1,8 @@
 """After SIGTERM, all ranks stop before the same batch, with exit status 143.
 
-A signal handler must not run a collective. Before every batch, Lightning broadcasts rank zero's flag. That is enough to
-stop together if rank zero knows of the signal. So the handler sets a flag, and a thread reports it to rank zero through
-the process group's key-value store within half a second.
+A signal handler must not run a collective. Before every batch, Lightning broadcasts rank zero's flag. With that, all
+ranks stop together if rank zero knows about the signal. So the handler sets a flag, and a thread reports it to rank
+zero through the process group's key-value store within half a second.
 """
 
 from __future__ import annotations
@@ -36,10 +36,8 @@ class StopRequest:
         rank: this rank.
         run: number of the Trainer's run, the same in all ranks.
 
-    Attributes:
-        received: set by the signal handler of this rank.
-        told: rank zero knows that another rank received the signal.
-        left: this rank has stopped because of the signal.
+    Attributes: received: True if this rank's signal handler was called. told: True in rank zero if another rank has
+        reported the signal. left: True if this rank has stopped because of the signal.
     """
 
     poll_every = 0.5
@@ -61,17 +59,17 @@ class StopRequest:
         return os.getpid() == self._process
 
     def is_due(self) -> bool:
-        """True if this rank's broadcast must report the signal. Only rank zero's value counts."""
+        """True if this rank must broadcast that the signal was received. Only rank zero's value counts."""
         return self.told or (self.received and self._rank == 0)
 
     def end(self) -> None:
-        """End the run in this rank, after an error or at the regular end."""
+        """Stop the thread when the run ends in this rank, also after an error."""
         self._ended.set()
         if os.getpid() == self._process:
             self._thread.join(2)
 
     def _serve(self) -> None:
-        with contextlib.suppress(Exception):  # the store's rank is gone; the collectives will raise
+        with contextlib.suppress(Exception):  # the rank that hosts the store is gone; the collectives will raise
             while not (self.told or self._ended.wait(self.poll_every)):
                 if self._rank == 0:
                     self.told = self._store.add(self._key, 0) > 0
@@ -81,7 +79,7 @@ class StopRequest:
 
 
 def _begin(trainer: Any) -> Optional[StopRequest]:
-    """Return the stop request of the fit that starts, or ``None`` without several ranks that share a store."""
+    """Return a stop request for the fit that starts; ``None`` without several ranks that share a store."""
     import torch.distributed as dist
 
     if trainer.state.fn != "fit" or not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
@@ -96,7 +94,7 @@ def _begin(trainer: Any) -> Optional[StopRequest]:
 
 
 def _of(trainer: Any) -> Optional[StopRequest]:
-    # A custom connector may have __slots__, or answer every attribute lookup.
+    # A custom connector may have __slots__, or define __getattr__.
     request: Optional[StopRequest] = getattr(trainer._signal_connector, "__dict__", {}).get(_REQUEST)
     return request
 
@@ -109,7 +107,7 @@ def _register(original: Callable[..., None], namespace: str) -> Callable[..., No
         before = _end(self.trainer)  # None in a first run
         vars(self)[_REQUEST] = request = _begin(self.trainer)
         original(self)
-        if before is not None and before.received and not before.left:  # no further batch in that run
+        if before is not None and before.received and not before.left:  # that run had no further batch
             self.received_sigterm = request is None or not request.receive()
 
     return register_signal_handlers
@@ -170,7 +168,10 @@ def _before_batch(original: Callable[..., None], namespace: str) -> Callable[...
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="hang",
-    changes_results=Effect("how it ends", "after SIGTERM, where several ranks stop, and with which files"),
+    changes_results=Effect(
+        "how it ends",
+        "after SIGTERM in a run with several ranks, the batch at which they stop and the files that they leave",
+    ),
     affected=(">=2.5.2,<=2.6.6",),
     targets=(
         Target(f"{_CONNECTOR}:_SignalConnector.register_signal_handlers", _register),
@@ -180,17 +181,17 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(21487,), pull_requests=(20825,), others=((20825, "2.5.2"),)),
     impact=Impact(
-        "SIGTERM to ranks that were started by torchrun or a scheduler makes the training hang until SIGKILL, "
-        "without the checkpoint on preemption.",
+        "If torchrun or a scheduler sends SIGTERM to the ranks that it started, training hangs until SIGKILL, "
+        "without the checkpoint that Lightning saves on preemption.",
         ("hangs after Received SIGTERM: 15", "_broadcast_sigterm_tensor"),
     ),
-    note="trainer.received_sigterm becomes true before the batch at which all ranks stop, up to a second after the "
-    "signal. A validation within fit finishes first, as upstream does. In validate, test and predict, each rank that "
-    "got the signal stops at its next batch. With one device nothing changes. As without the patch, SIGTERM in setup, "
-    "on_fit_start, on_fit_end or teardown, where Lightning has no handler, ends the process at once without a "
-    "checkpoint. SLURM's requeue signal (SIGUSR1) to a single rank still hangs all ranks, because that rank saves "
-    "within its signal handler. From 2.5.2 on, upstream broadcasts in the signal handler and before every batch; here "
-    "the handler sets a flag that reaches rank zero through the process group's store, and upstream's broadcast "
-    "before the next batch informs all ranks. Without the patch, let a callback all-reduce a signal flag at every "
-    "batch.",
+    note="trainer.received_sigterm becomes true before the batch at which all ranks stop, up to a second after "
+    "the signal. A validation within fit finishes first, as in upstream. In validate, test and predict, "
+    "each rank that got the signal stops at its next batch. With one device nothing changes. As without "
+    "the patch, SIGTERM in setup, on_fit_start, on_fit_end or teardown, where Lightning has no handler, "
+    "ends the process immediately without a checkpoint. SLURM's requeue signal (SIGUSR1) to a single rank "
+    "still hangs all ranks, because that rank saves within its signal handler. From 2.5.2 on, upstream "
+    "broadcasts in the signal handler and before every batch. With the patch, the handler sets a flag "
+    "that reaches rank zero through the process group's store, and upstream's broadcast before the next "
+    "batch informs all ranks. Without the patch, let a callback all-reduce a signal flag at every batch.",
 )

@@ -1,4 +1,4 @@
-"""A training that SIGTERM ends exits with status 143 instead of 0."""
+"""Training that SIGTERM ends exits with status 143 instead of 0."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def _init(original: None, namespace: str) -> Callable[..., None]:
 
 def _run(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
     def _run(self: Any) -> bool:
-        # Don't kill the main process because of a rank that stopped on request: it may be saving a checkpoint. On stock
-        # such a rank has status 0.
+        # Don't kill the main process because a rank stopped after SIGTERM: the main process may be saving a checkpoint.
+        # Without the patch such a rank has status 0.
         statuses = [process.poll() for process in self._child_processes]
         if any(status not in (None, 0, _STATUS) for status in statuses):
             return original(self)
@@ -46,12 +46,12 @@ PATCH = Patch(
         merged=True,
     ),
     impact=Impact(
-        "Training that SIGTERM interrupts exits with status 0: schedulers, pipelines and `train.py && next.py` treat "
-        "it as complete.",
+        "Training that is interrupted by SIGTERM exits with status 0: schedulers, pipelines and `train.py && "
+        "next.py` treat it as complete.",
         ("exit code 0 after SIGTERM", "preempted job is marked as completed"),
     ),
-    note="When one rank exits with this status, the process that started the other ranks is not killed, unlike in the "
-    "official fix, which is merged but not released. A script that raises SIGTERMException with a message keeps its "
-    "exit status. A script that wants status 0 catches the exception and calls sys.exit(0). Without the patch, call "
-    "sys.exit(143) where the script catches SIGTERMException.",
+    note="When one rank exits with this status, the process that started the other ranks is not killed; the "
+    "official fix, which is merged but not released, kills it. A script that raises SIGTERMException with "
+    "a message keeps its exit status. A script that wants status 0 can catch the exception and call "
+    "sys.exit(0). Without the patch, call sys.exit(143) where the script catches SIGTERMException.",
 )

@@ -1,4 +1,4 @@
-"""A MASTER_ADDR that the job sets is used under SLURM."""
+"""Lightning uses the MASTER_ADDR that a job sets under SLURM."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ PATCH = Patch(
     targets=(Target("fabric.plugins.environments.slurm:SLURMEnvironment.main_address", _main_address),),
     upstream=Upstream(issues=(17550,), pull_requests=(17596,), fixed_in="2.1.0"),
     impact=Impact(
-        "Under SLURM the ranks meet at the first node of the job, whatever MASTER_ADDR says. If its name does not "
-        "belong to the fast network, or the step does not run there, the ranks wait forever.",
+        "Under SLURM the ranks connect to the first node of the job, even if MASTER_ADDR names another host. "
+        "If the first node's name does not belong to the fast network, or the step does not run there, the "
+        "ranks wait forever.",
         ("MASTER_ADDR is ignored under SLURM", "resolve_root_node_address is replaced by hand"),
     ),
     opt_in="users who set MASTER_ADDR in a SLURM job script",

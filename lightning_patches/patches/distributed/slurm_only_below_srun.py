@@ -1,4 +1,4 @@
-"""SLURM counts as the launcher only if srun started this process."""
+"""Lightning treats SLURM as the launcher only if srun started the process."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from lightning_patches import notices
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _FIRST_SPECIAL_STEP = 0xFFFFFFF0
-"""SLURM gives special steps (batch script, interactive shell, extern) numbers from this one up."""
+"""Special steps of SLURM (batch script, interactive shell, extern) have this number or a higher one."""
 _OTHER_LAUNCHERS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
-"""Variables of processes that mpirun started. mpirun itself uses srun, so they also inherit srun's variables."""
+"""Variables of processes that mpirun started.
+
+Since mpirun itself uses srun, these processes also inherit srun's variables.
+"""
 
 
 def _is_srun_used(original: Callable[[], bool], namespace: str) -> Callable[[], bool]:
     def _is_srun_used() -> bool:
-        by_name = original()  # True for jobs named "bash" or "interactive"
+        by_name = original()  # False for jobs named "bash" or "interactive"
         if "SLURM_NTASKS" not in os.environ:
             return by_name
         reason = _not_below_srun()
@@ -48,9 +51,10 @@ def _not_below_srun() -> str:
 
 
 def _in_shell(task: str) -> bool:
-    """True if srun's task is an interactive shell (``srun --pty bash``), which puts each command into a new group.
+    """True if srun's task is an interactive shell (``srun --pty bash``).
 
-    Processes that a script starts stay in the process group of srun's tasks.
+    Such a shell puts each command into a new process group. Processes that a script starts stay in the process group of
+    srun's tasks.
     """
     try:
         with open(f"/proc/{int(task)}/stat") as file:
@@ -68,9 +72,9 @@ PATCH = Patch(
     targets=(Target("fabric.plugins.environments.slurm:_is_srun_used", _is_srun_used),),
     upstream=Upstream(issues=(20056, 20776, 15709, 6389), pull_requests=(18618,)),
     impact=Impact(
-        "In a SLURM allocation (salloc, a notebook, a batch script whose tasks are for something else) Trainer and "
-        "Fabric raise an error about --ntasks, or wait for ranks that do not exist. With srun inside salloc, each "
-        "task trains separately.",
+        "In a SLURM allocation without srun (salloc, a notebook, or a batch script whose tasks are for another "
+        "program), Trainer and Fabric raise an error about --ntasks, or wait for ranks that do not exist. With "
+        "srun inside salloc, each task trains separately.",
         (
             "this variable is not supported. HINT: Use `--ntasks-per-node",
             "waits for other ranks in a SLURM allocation without srun",
@@ -82,8 +86,9 @@ PATCH = Patch(
     ),
     opt_in="users who train in salloc, in srun --pty bash, in a notebook, or in a SLURM batch script without srun",
     signs=("SLURM_JOB_ID -SLURM_STEP_ID",),
-    note="Opt-in because a batch script without srun then trains with the devices of one node, a requeued job without "
-    "srun is not resumed, and srun tasks in salloc that train separately become ranks. Processes that an srun task "
-    "starts count as started by srun, except a shell at a terminal. Without the patch, name the job interactive if "
-    "you don't use srun, and give it another name if you do.",
+    note="Opt-in because of three changes: a batch script without srun trains with the devices of one node, a "
+    "requeued job without srun is not resumed, and srun tasks in salloc that trained separately become "
+    "ranks. Processes that an srun task starts count as started by srun, except a shell at a terminal. "
+    "Without the patch, set the job's name to interactive if you don't use srun, and to another name if "
+    "you do.",
 )

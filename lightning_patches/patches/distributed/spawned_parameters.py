@@ -31,7 +31,7 @@ def _unshared(original: Callable[..., None], namespace: str, accelerators: str) 
 
 
 def _unshare(arguments: Any) -> None:
-    """Copy the parameters and buffers of the modules in ``arguments`` in place, out of shared memory."""
+    """Move the parameters and buffers of the modules in ``arguments`` out of shared memory, by replacing their data."""
     import torch
     from lightning_utilities.core.apply_func import apply_to_collection
 
@@ -63,9 +63,9 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "With strategy='ddp_spawn' on the CPU, all ranks train the same parameters in shared memory: each optimizer "
-        "step runs once per rank, in a race.",
+        "With strategy='ddp_spawn' on the CPU, all ranks train the same parameters in shared memory: each "
+        "optimizer step runs once per rank, in a race.",
         ("ddp_spawn on CPU gives other results than ddp", "loss diverges with ddp_spawn on the CPU"),
     ),
-    note="With one process nothing changes: the script that launched it sees the trained parameters.",
+    note="With one process nothing changes: the script that started it sees the trained parameters.",
 )

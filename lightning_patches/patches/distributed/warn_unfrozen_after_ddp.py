@@ -84,12 +84,11 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(20340,)),
     impact=Impact(
-        "Under DDP, parameters that are unfrozen after the start, by BackboneFinetuning or by the script, are not "
+        "Under DDP, parameters that BackboneFinetuning or the script unfreezes after fit has started are not "
         "synchronized: each rank trains a different backbone, without a warning.",
         ("BackboneFinetuning under DDP", "weights differ between ranks after unfreezing"),
     ),
-    note="This patch fixes nothing: it warns once, before the first batch that trains such parameters, and with "
-    "Fabric before the first step. Nothing else changes. The opt-in patch ddp-with-unfrozen fixes the bug for the "
-    "Trainer.",
+    note="This patch fixes nothing: it warns once, before the first batch that trains such parameters, or with "
+    "Fabric before the first step. The opt-in patch ddp-with-unfrozen fixes the bug for the Trainer.",
     around=("ddp-with-unfrozen",),
 )

@@ -2,9 +2,9 @@
 
 DDP reduces gradients only in a backward whose forward went through DDP. A submodule that is accessed as an attribute or
 item of Fabric's wrapper is called without DDP. :class:`GradientSync` records each submodule that is accessed this way.
-It watches parameters, not calls: if a backward reaches *only* such submodules, and DDP did not reduce, the gradients in
-``.grad`` are averaged at the end of the backward. A backward that reaches other parameters bypassed DDP on purpose,
-with ``.module`` or a reference from before the wrapping, and is not changed.
+It watches parameters, not calls: if a backward reaches *only* such submodules, and DDP did not reduce, it averages the
+gradients in ``.grad`` at the end of the backward. If a backward reaches other parameters, the program bypassed DDP on
+purpose, with ``.module`` or a reference from before the wrapping, and nothing is changed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ BUCKET_BYTES = 25 * 1024 * 1024
 """Size of one collective in bytes, as in DDP."""
 
 WARN_AFTER = 10.0
-"""Seconds after which a rank that waits for the others prints a line."""
+"""Seconds that a rank waits for the others before it prints a warning."""
 
 _NONE, _DENSE, _SPARSE = 0, 1, 2
 _SIGNATURE = 171
-"""First number of the agreement collective. Detects that another rank is in a collective of the program instead."""
+"""First number of the collective in :meth:`GradientSync._agree`.
+
+A rank that runs another collective at that time sends another number.
+"""
 _live: weakref.WeakSet[GradientSync] = weakref.WeakSet()
 
 
@@ -54,9 +57,9 @@ def watch(module: Any) -> Optional[GradientSync]:
 class GradientSync:
     """Synchronizes the gradients of one DDP module.
 
-    When the first submodule is accessed, each parameter that DDP reduces gets a hook. The user's modules get nothing
-    else. The hooks own this object, so it references parameters and DDP weakly: when DDP's wrapper is freed, the hooks
-    are removed.
+    When the first submodule is accessed, each parameter that DDP reduces gets a hook. Nothing else is added to the
+    user's modules. The hooks own this object, so it holds weak references to the parameters and DDP. When DDP's wrapper
+    is freed, the hooks are removed.
 
     Args:
         ddp: the DDP module. With one rank no hooks are needed.
@@ -82,11 +85,11 @@ class GradientSync:
         self._task: Optional[int] = None  # the running backward
         self._touched: list[int] = []  # parameters that it has reached
         self._unsynced: set[int] = set()  # parameters that backwards under no_backward_sync have reached
-        self._armed = False  # DDP's forward ran: its reducer handles the next backward
-        self._resting = 0  # while such a backward runs: its number plus one
+        self._ddp_is_next = False  # DDP's forward ran: its reducer handles the next backward
+        self._ddp_task = 0  # while DDP's reducer handles a backward: the number of its autograd task plus one
         self._steps_hook: Any = None
         self._since_step = 0  # backwards that were averaged since an optimizer stepped
-        self._uneven: set[int] = set()  # parameters with a warning that only some ranks have a gradient
+        self._uneven: set[int] = set()  # parameters with a warning: only some ranks have their gradient
         self._waiting: Optional[float] = None  # start time while this rank waits for others
         self._watched = self._warned = False
         self._handles: list[Any] = []
@@ -97,7 +100,7 @@ class GradientSync:
         _live.add(self)
 
     def __reduce__(self) -> Any:
-        # A copy or pickle of the wrapper has no GradientSync, since its parameters have no hooks.
+        # A copy or pickle of the wrapper gets no GradientSync, since the copied parameters have no hooks.
         return type(None), ()
 
     def is_reached(self, part: Any) -> bool:
@@ -128,7 +131,7 @@ class GradientSync:
         if self._torch.is_grad_enabled():
             ddp = self._ddp()
             if ddp is not None and ddp.require_backward_grad_sync:
-                self._armed = True
+                self._ddp_is_next = True
 
     # ---------------------------------------------------------------- during a backward
 
@@ -137,7 +140,7 @@ class GradientSync:
         touch = self._touched.append
 
         def on_gradient(_: Any) -> None:
-            if self._resting:
+            if self._ddp_task:
                 return
             task = current_task()
             if task != self._task:
@@ -147,11 +150,11 @@ class GradientSync:
         return parameter.register_post_accumulate_grad_hook(on_gradient)
 
     def _begin(self, task: int) -> None:
-        """Start a backward, at the first parameter that it reaches."""
+        """Called when a backward reaches its first parameter."""
         self._task = task
-        ddp = self._ddp() if self._armed else None
+        ddp = self._ddp() if self._ddp_is_next else None
         if ddp is not None and _runs_reducer(ddp):
-            self._resting = task + 1
+            self._ddp_task = task + 1
         self._at_end(_End(self, task))
 
     def _at_end(self, callback: Callable[[], None]) -> None:
@@ -161,7 +164,7 @@ class GradientSync:
         """Run first at the end of a backward."""
         if self._shared:
             self._claim()
-        if self._resting:
+        if self._ddp_task:
             self._at_end(self._follow)  # again, after DDP's work
         elif self._shared:
             self._at_end(self._settle)  # after the claims of other wrappers
@@ -169,9 +172,9 @@ class GradientSync:
             self._settle()
 
     def _claim(self) -> None:
-        """Claim parameters that another wrapper shares: this DDP reduces them, now or after ``no_backward_sync``."""
+        """Claim shared parameters from other wrappers if this DDP reduces them, now or after ``no_backward_sync``."""
         ddp = self._ddp()
-        if self._resting or (ddp is not None and not ddp.require_backward_grad_sync):
+        if self._ddp_task or (ddp is not None and not ddp.require_backward_grad_sync):
             self._take(range(len(self._parameters)))
 
     def _take(self, indices: Iterable[int]) -> None:
@@ -184,17 +187,17 @@ class GradientSync:
 
     def _follow(self) -> None:
         """Run last at the end of a backward that DDP reduces."""
-        self._resting, self._task = 0, None
+        self._ddp_task, self._task = 0, None
         self._touched.clear()
         ddp = self._ddp()
         if ddp is None:
             return
         if _has_reduced(ddp):
-            self._armed = False
+            self._ddp_is_next = False
             self._unsynced.clear()
 
     def _settle(self) -> None:
-        """Run last at the end of any other backward: reduce the gradients that DDP did not."""
+        """Run last at the end of any other backward: reduce the gradients that DDP did not reduce."""
         self._task = None
         touched = set(self._touched)
         self._touched.clear()
@@ -230,9 +233,9 @@ class GradientSync:
             ) from error
 
     def _agree(self, group: Any, touched: set[int]) -> Optional[list[int]]:
-        """Return the kind of gradient of each parameter; ``None`` if the ranks are in different backwards.
+        """Return the kind of each parameter's gradient on all ranks; ``None`` if the ranks run different backwards.
 
-        The kind is "none" if a rank has no gradient. One collective, or two if there is a problem to report.
+        The kind is ``_NONE`` if any rank has no gradient. Runs one collective, or two if there is a problem to report.
         """
         torch = self._torch
         kinds = [_NONE] * len(self._parameters)
@@ -252,7 +255,7 @@ class GradientSync:
         numbers: list[int] = both.tolist()
         most, least = numbers[: len(own)], [255 - number for number in numbers[len(own) :]]
         if most[0] != _SIGNATURE or least[0] != _SIGNATURE:
-            raise RuntimeError("Another rank was at another collective operation.")
+            raise RuntimeError("Another rank ran another collective operation.")
         if most[1] != least[1]:
             self._report_other_backward(_of_each_rank(own, group))
             return None
@@ -278,7 +281,7 @@ class GradientSync:
             for parameter, part in zip(bucket, flat.split([p.numel() for p in bucket])):
                 if parameter.grad is None:
                     parameter.grad = torch.empty_like(parameter)
-                # .data: a graph that was made with create_graph=True stays valid.
+                # .data keeps a graph that was created with create_graph=True valid.
                 parameter.grad.data.copy_(part.view_as(parameter))
         for index, kind in enumerate(agreed):
             parameter = self._parameters[index]()
@@ -292,7 +295,7 @@ class GradientSync:
         return dense.to_sparse(1)
 
     def _buckets(self, agreed: list[int]) -> Iterator[list[Any]]:
-        """Yield parameters with dense gradients, by dtype and device, in buckets that are the same in every rank."""
+        """Yield buckets of parameters with dense gradients, by dtype and device. All ranks get the same buckets."""
         kinds: dict[Any, list[Any]] = {}
         for index, kind in enumerate(agreed):
             parameter = self._parameters[index]()
@@ -313,8 +316,8 @@ class GradientSync:
     def _broadcast_buffers(self, ddp: Any, agreed: list[int]) -> None:
         """Broadcast rank zero's buffers.
 
-        Skips the buffers of a child in training mode that is not part of this backward: the graph of a forward whose
-        backward comes later may need them.
+        Skips the buffers of a child that is not part of this backward: the graph of a forward whose backward comes
+        later may need them.
         """
         reached = {self._names[index].partition(".")[0] for index, kind in enumerate(agreed) if kind}
         resting = self._children - reached
@@ -322,7 +325,7 @@ class GradientSync:
         for name, buffer in ddp.module.named_buffers():
             if name in ddp.parameters_to_ignore or name.replace("_orig_mod.", "").partition(".")[0] in resting:
                 continue
-            # .data: the change must not invalidate a graph.
+            # .data keeps graphs that use the buffer valid.
             buffers.append(buffer.data)
         if buffers:
             size = getattr(ddp, "broadcast_bucket_size", BUCKET_BYTES)
@@ -354,7 +357,7 @@ class GradientSync:
         )
 
     def _count_steps(self) -> None:
-        """Count backwards until an optimizer with one of the parameters steps."""
+        """Count a backward. The count starts again when an optimizer with one of the parameters steps."""
         self._since_step += 1
         optimizers = importlib.import_module("torch.optim.optimizer")
         register = getattr(optimizers, "register_optimizer_step_post_hook", None)
@@ -374,7 +377,7 @@ class GradientSync:
 
     @contextlib.contextmanager
     def _waits(self) -> Iterator[None]:
-        """Wrap a collective: a thread prints a line if the wait for other ranks takes long."""
+        """Wrap a collective: a thread prints a warning if the wait for other ranks takes long."""
         if not self._watched:
             self._watched = True
             threading.Thread(target=_watch_waiting, args=(weakref.ref(self),), daemon=True).start()
@@ -384,7 +387,7 @@ class GradientSync:
         finally:
             self._waiting = None
 
-    def _look_at_clock(self) -> None:
+    def _warn_if_late(self) -> None:
         since = self._waiting
         if since is None or self._warned:
             return
@@ -424,9 +427,9 @@ class GradientSync:
 
 
 _EVERY_RANK = (
-    "A part that is reached through what `fabric.setup` returned, be it to look at its weights, takes a backward in "
-    "every rank. Where only some ranks run one, or have looked at it, reach it through `.module` alone, put the "
-    "backward under `fabric.no_backward_sync(module)`, or use `torch.autograd.grad`."
+    "If a rank accesses a part through the result of `fabric.setup`, even only to read its weights, all ranks must run "
+    "the backward of that part. If only some ranks run it, access the part through `.module` only, put the backward "
+    "under `fabric.no_backward_sync(module)`, or use `torch.autograd.grad`."
 )
 
 
@@ -445,7 +448,7 @@ def _watch_waiting(reference: weakref.ref[GradientSync]) -> None:
         if sync is None:
             return
         with contextlib.suppress(Exception):  # the job ends, or its store is gone
-            sync._look_at_clock()
+            sync._warn_if_late()
         del sync
 
 
@@ -461,7 +464,7 @@ def _forgetter(sync: GradientSync) -> Callable[[Any], None]:
 
 
 class _End:
-    """A callback for the end of a backward. If it is freed without a call, the backward has failed."""
+    """A callback for the end of a backward. If the backward fails, the callback is freed without being called."""
 
     __slots__ = ("_sync", "_task")
 
@@ -472,8 +475,8 @@ class _End:
         self._sync._on_end()
 
     def __del__(self) -> None:
-        if self._sync._resting == self._task + 1:
-            self._sync._resting = 0
+        if self._sync._ddp_task == self._task + 1:
+            self._sync._ddp_task = 0
 
 
 def uncompiled(module: Any) -> Any:

@@ -19,7 +19,7 @@ def through_forward(module: Any, name: str) -> Callable[..., Any]:
                 inner.forward = own_forward
 
         def forward(*args: Any, **kwargs: Any) -> Any:
-            restore()  # first, since the method may call the real forward
+            restore()  # restore first, since the method may call the real forward
             return getattr(inner, name)(*args, **kwargs)
 
         inner.forward = forward

@@ -11,10 +11,10 @@ from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream
 def _capture_compile_kwargs(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _capture_compile_kwargs(compile_fn: Any) -> Any:
         made = original(compile_fn)
-        made.__defaults__ = (None,)  # its only parameter is the model, which has this default in torch
+        made.__defaults__ = (None,)  # its only parameter is the model, whose default is None in torch.compile
         return made
 
-    # The module has already called the original, as its last statement.
+    # The module has already called the original in its last statement.
     made = getattr(sys.modules.get("torch"), "compile", None)
     while made is not None:
         if getattr(made, "__globals__", {}) is original.__globals__ and made.__code__.co_name == "_capture":
@@ -38,7 +38,7 @@ PATCH = Patch(
             Consequence(
                 ("compile() missing 1 required positional argument: 'model'",),
                 r"\bcompile\(\w",
-                "torch's function works as a decorator, but Lightning has replaced it",
+                "torch.compile works as a decorator, but Lightning has replaced it",
                 is_sure=True,
             ),
         ),

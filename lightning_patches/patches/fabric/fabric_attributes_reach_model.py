@@ -33,11 +33,12 @@ PATCH = Patch(
     targets=(Target("fabric.wrappers:_FabricModule.__setattr__", _setattr, adds=True),),
     upstream=Upstream(pull_requests=(17731,), commit="377bfd2768", fixed_in="2.1.0"),
     impact=Impact(
-        "An attribute that is set on the result of fabric.setup() stays on the wrapper: the model computes with the "
-        "old value, while the wrapper shows the new one.",
+        "If a program sets an attribute on the result of fabric.setup(), it stays on the wrapper: the model "
+        "computes with the old value, while the wrapper shows the new one.",
         ("setting an attribute on a Fabric module has no effect",),
     ),
-    opt_in="users who set attributes on the result of fabric.setup(), on releases below 2.1.0",
-    note="Opt-in because existing programs compute with the model's old value. Attributes that the wrapper also has, "
-    "such as training or forward, are set on both, as from 2.2.2 on. Without the patch, set model.module.name = ...",
+    opt_in="users of releases below 2.1.0 who set attributes on the result of fabric.setup()",
+    note="Opt-in because existing programs compute with the model's old value. Attributes that the wrapper "
+    "also has, such as training or forward, are set on both, as from 2.2.2 on. Without the patch, set the "
+    "attribute on `.module` of the result.",
 )

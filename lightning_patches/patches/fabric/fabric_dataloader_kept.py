@@ -44,8 +44,9 @@ PATCH = Patch(
         tests=("tests/tests_fabric/test_fabric.py::test_setup_dataloaders_raises_for_unknown_custom_args",),
     ),
     impact=Impact(
-        "fabric.setup_dataloaders creates another DataLoader of the same class even on one device. A class with "
-        "additional arguments is refused, or the copy uses their defaults, without a warning.",
+        "fabric.setup_dataloaders creates a second DataLoader of the same class even on one device. If a "
+        "custom class has additional arguments, Fabric refuses the loader, or the second one uses their "
+        "defaults without a warning.",
         (
             "Trying to inject custom `Sampler` into the `...` instance",
             "setup_dataloaders loses arguments of a custom DataLoader",
@@ -53,6 +54,7 @@ PATCH = Patch(
         error="lightning.fabric.utilities.exceptions.MisconfigurationException: Trying to inject custom `Sampler` "
         "into the `...` instance. ...",
     ),
-    note="If each rank gets a share of the data, the loader is still created again, as in later releases. A program "
-    "that changes its loader after setup_dataloaders then changes the loader that Fabric uses, as from 2.1.0 on.",
+    note="If each rank gets a share of the data, the loader is still created again, as in later releases. If a "
+    "program changes its loader after setup_dataloaders, it now changes the loader that Fabric uses, as "
+    "from 2.1.0 on.",
 )

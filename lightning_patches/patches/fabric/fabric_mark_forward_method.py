@@ -25,7 +25,7 @@ def _getattr_marked(original: Callable[..., Any], namespace: str) -> Callable[..
 
 def _mark_forward_method(original: None, namespace: str) -> Callable[..., None]:
     def mark_forward_method(self: Any, method: Union[MethodType, str]) -> None:
-        """Make calls of a method on this wrapper go through the strategy.
+        """Make calls of a method of this wrapper go through the strategy.
 
         Args:
             method: the method of the wrapped module, or its name.
@@ -63,13 +63,13 @@ PATCH = Patch(
         tests=("tests/tests_fabric/test_wrappers.py::test_fabric_module_mark_forward_method",),
     ),
     impact=Impact(
-        "A method other than forward() that is called after fabric.setup() bypasses DDP or FSDP (up to 2.1.0) or "
-        "is refused (from 2.1.1 on), and there is no way to call it.",
+        "A method other than forward() that is called after fabric.setup() bypasses DDP or FSDP (up to 2.1.0) "
+        "or is refused (from 2.1.1 on). Fabric has no way to call it through the strategy.",
         (
             "from outside the model. This will bypass the wrapper from the strategy",
             "object has no attribute 'mark_forward_method'",
         ),
     ),
-    note="Methods that are not marked are unchanged. The error message does not mention how to mark one.",
+    note="Methods that are not marked are unchanged. The error message of Fabric does not mention mark_forward_method.",
     after=("fabric-step-methods",),
 )

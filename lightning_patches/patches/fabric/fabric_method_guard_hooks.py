@@ -13,7 +13,8 @@ def _guard(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _wrap_method_with_module_call_tracker(self: Any, method: Callable[..., Any], name: str) -> Callable[..., Any]:
         @functools.wraps(method)
         def guarded(*args: Any, **kwargs: Any) -> Any:
-            tracked = original(self, method, name)  # a new one each time, since it remembers that it has refused
+            # Wrapped again for each call, since a wrapper that has refused once always refuses.
+            tracked = original(self, method, name)
             try:
                 return tracked(*args, **kwargs)
             except BaseException:
@@ -41,9 +42,9 @@ PATCH = Patch(
     targets=(Target("fabric.wrappers:_FabricModule._wrap_method_with_module_call_tracker", _guard),),
     upstream=Upstream(pull_requests=(21945,)),
     impact=Impact(
-        "After Fabric refuses a method call on a model, or the method fails, each module of the model keeps one more "
-        "forward hook: the model can no longer be pickled and gets slower. A method that was stored in a variable is "
-        "refused from then on.",
+        "After Fabric refuses a method call on a model, or the method fails, each module of the model keeps "
+        "one more forward hook: the model can no longer be pickled and gets slower. If a program stored the "
+        "method in a variable, Fabric refuses every later call of it.",
         (
             "Can't get local object '_FabricModule._wrap_method_with_module_call_tracker.<locals>.hook'",
             "Can't pickle local object '_FabricModule._wrap_method_with_module_call_tracker.<locals>.hook'",
@@ -51,7 +52,7 @@ PATCH = Patch(
         error="AttributeError: Can't pickle local object "
         "'_FabricModule._wrap_method_with_module_call_tracker.<locals>.hook'",
     ),
-    note="The official fix is proposed (pull request 21945), but not released. Accepted calls are unchanged, and "
-    "refused or failing calls raise the same error. A method that was stored in a variable can be called again after "
-    "a refusal. Without the patch, avoid the refused call.",
+    note="The official fix is proposed (pull request 21945), but not released. Accepted calls are unchanged, "
+    "and refused or failing calls raise the same error. A method that was stored in a variable can be "
+    "called again after a refusal. Without the patch, avoid the call that Fabric refuses.",
 )

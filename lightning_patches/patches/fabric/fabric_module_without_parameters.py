@@ -18,7 +18,7 @@ def _setup(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
         if not isinstance(module, torch.nn.Module) or any(True for _ in named_tensors(module, ("parameters",))):
             return original(self, module, *args, **kwargs)
-        # Several places read the device from the first parameter. Provide one for that time.
+        # Fabric reads the device from the first parameter in several places. Provide a parameter during the call.
         module.register_parameter(_NAME, torch.nn.Parameter(torch.empty(0, device="cpu"), requires_grad=False))
         try:
             return original(self, module, *args, **kwargs)
@@ -38,7 +38,8 @@ PATCH = Patch(
         fixed_in="2.0.2",
     ),
     impact=Impact(
-        "fabric.setup() or setup_module() of a module without parameters, such as a loss, raises a bare StopIteration.",
+        "fabric.setup() or setup_module() raises StopIteration without a message for a module without "
+        "parameters, such as a loss.",
         ("initial_device = next(model.parameters()).device",),
         error="StopIteration",
     ),

@@ -1,4 +1,4 @@
-"""Loading an optimizer's state through Fabric reaches the optimizer that steps."""
+"""Loading an optimizer's state through Fabric also updates the wrapped optimizer."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, Callable
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _OWN = {"load_state_dict", "state_dict", "step", "zero_grad", "__del__", "_optimizer", "_strategy", "_callbacks"}
-"""Attributes that belong to the wrapper, even if the optimizer's ``__dict__`` has them, such as a patched ``step``."""
+"""Attributes of the wrapper that are never copied from the optimizer, such as a replaced ``step``."""
 
 
 def _load_state_dict(original: None, namespace: str) -> Callable[..., None]:
     def load_state_dict(self: Any, state_dict: dict[str, Any]) -> None:
-        # The wrapper has a copy of the optimizer's attributes, but the optimizer steps. Loading creates new lists and
-        # dicts, which both must have.
+        # The wrapped optimizer makes the steps, and the wrapper has copies of its attributes. Loading creates new lists
+        # and dicts, which both need.
         self.optimizer.load_state_dict(state_dict)
         vars(self).update({name: value for name, value in vars(self.optimizer).items() if name not in _OWN})
 
@@ -33,8 +33,9 @@ PATCH = Patch(
         tests=("tests/tests_fabric/test_wrappers.py::test_fabric_optimizer_load_state_dict",),
     ),
     impact=Impact(
-        "Training that is resumed with fabric.load() starts with a fresh optimizer: no momentum, and the learning "
-        "rate of the script instead of the checkpoint's. There is no warning, and the wrapper shows the loaded state.",
+        "Training that is resumed with fabric.load() starts with a new optimizer: no momentum, and the "
+        "learning rate of the script instead of the checkpoint's. There is no warning, and the wrapper shows "
+        "the loaded state.",
         (
             "fabric.load does not restore the optimizer",
             "loss jumps after resuming with Fabric",

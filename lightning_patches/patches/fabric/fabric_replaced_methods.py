@@ -1,4 +1,4 @@
-"""A method that is replaced on a model set up with Fabric is called."""
+"""A method that a program replaces on the result of fabric.setup() is called."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _setattr(original: Callable[..., None], namespace: str) -> Callable[..., Non
             return
         is_of_both = hasattr(self._original_module, name)
         setattr(self._original_module, name, value)
-        if is_of_both:  # if it is set only on the wrapped module, it is not called
+        if is_of_both:  # if it were set only on the wrapped module, it would not be called
             super(wrapper, self).__setattr__(name, value)
 
     return __setattr__
@@ -38,8 +38,9 @@ PATCH = Patch(
         tests=("tests/tests_fabric/test_wrappers.py::test_fabric_module_setattr",),
     ),
     impact=Impact(
-        "A method that Fabric's wrapper also has, such as forward() or state_dict(), cannot be replaced on the result "
-        "of fabric.setup(): the model's method is replaced instead, and the wrapper's is still called.",
+        "A program cannot replace a method on the result of fabric.setup() if Fabric's wrapper also has it, "
+        "such as forward() or state_dict(): the model's method is replaced instead, and the wrapper's is still "
+        "called.",
         ("monkeypatching forward of a Fabric module has no effect",),
     ),
 )

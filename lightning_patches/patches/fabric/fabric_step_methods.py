@@ -1,4 +1,4 @@
-"""training_step() of a model that Fabric has set up goes through the strategy."""
+"""training_step() of a model that was set up with Fabric goes through the strategy."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ PATCH = Patch(
         tests=("tests/tests_fabric/test_wrappers.py::test_step_method_redirection",),
     ),
     impact=Impact(
-        "A LightningModule whose training_step() is called after fabric.setup() bypasses DDP or FSDP and their "
-        "precision plugin: the ranks train different models, without a warning.",
+        "If a program calls training_step() of a LightningModule after fabric.setup(), the call bypasses DDP "
+        "or FSDP and the precision plugin: the ranks train different models, without a warning.",
         ("gradients differ between ranks when training_step is called with Fabric",),
     ),
 )

@@ -26,7 +26,7 @@ def _init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
         original(self, *args, **kwargs)
         parts = self.__dict__["_modules"]  # a program may override __getattr__
         if not parts.keys() >= _WHOLE:
-            return  # a custom strategy may return something that is not a module
+            return  # a custom strategy may return an object that is not a module
         from lightning_patches.patches.fabric import _ddp_gradients  # large, so imported on first use
 
         sync = _ddp_gradients.watch(parts["_forward_module"])
@@ -41,7 +41,7 @@ def _init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
 def _is_container(module: Any) -> bool:
     """True for a ModuleDict, a ModuleList and similar containers without a forward.
 
-    A wrapper of a module with a forward gets no items, since it would then look iterable.
+    The wrapper of a module with a forward gets no ``__getitem__``, since it would then look iterable.
     """
     import torch
 
@@ -53,7 +53,10 @@ def _is_container(module: Any) -> bool:
 
 @functools.lru_cache(maxsize=None)
 def _with_items(wrapper: Any) -> Any:
-    """Return a subclass of the wrapper's class with the wrapped module's items. Copies are of the wrapper's class."""
+    """Return a subclass of the wrapper's class that gives access to the items of the wrapped module.
+
+    A copy of the object has the wrapper's class.
+    """
 
     class WithItems(wrapper):  # type: ignore[misc]
         def __getitem__(self, key: Any) -> Any:
@@ -136,7 +139,8 @@ def _method_guard(original: Callable[..., Any], namespace: str) -> Callable[...,
     plain = stock_of(original).__globals__.get("Precision")
 
     def _wrap_method_with_module_call_tracker(self: Any, method: Callable[..., Any], name: str) -> Any:
-        # The guard refuses a method that calls submodules, since DDP would not notice. With this patch it does.
+        # The guard refuses a method that calls submodules, since that would bypass DDP. With this patch, gradients are
+        # synchronized anyway.
         return method if _methods_are_safe(self, plain) else original(self, method, name)
 
     return _wrap_method_with_module_call_tracker
@@ -175,8 +179,8 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(20293,)),
     impact=Impact(
-        "A model in a ModuleDict (teacher and student, a GAN) that is set up as a whole and called by its parts "
-        "trains without gradient synchronization: the ranks train different models, without a warning.",
+        "If a model in a ModuleDict (teacher and student, a GAN) is set up as a whole and then called by its "
+        "parts, gradients are not synchronized: the ranks train different models, without a warning.",
         (
             "gradients differ between ranks when a submodule is called after fabric.setup_module",
             "'_FabricModule' object is not subscriptable",
@@ -186,15 +190,16 @@ PATCH = Patch(
         would_tell="with the callback lightning_patches.GradientSyncCheck which ranks differ. It is this "
         "bug if the script calls a part of the module that it passed to `setup_module`, and not the whole",
     ),
-    note="DDP only. The patch covers parts that are reached as attributes or items of the result of fabric.setup, and "
-    "backward passes that involve nothing else. Calls through `.module`, or through a reference from before the "
-    "wrapping, still bypass DDP if they have other parameters than those parts. All ranks must run the backward; a "
-    "rank that waits for others for 10 seconds prints a warning. Run a backward of only some ranks through `.module`, "
-    "under `fabric.no_backward_sync` or with `torch.autograd.grad`. Gradients that only some ranks have are not "
-    "divided, and a warning names ranks and parts. Gradients are averaged after the backward, not during it. With "
-    "mixed precision, a part that is called directly runs without autocast: put the call under `fabric.autocast()`. "
-    "With torch older than 2.1 nothing is averaged. Programs that bypass DDP on purpose are unchanged, unless all "
-    "parameters that they train were also reached through the wrapper. Without the patch, set up each trained part on "
-    "its own, as the maintainers recommend.",
+    note="DDP only. The patch handles parts that the program accesses as attributes or items of the result of "
+    "fabric.setup, in backward passes that reach no other parameters. Calls through `.module`, or through "
+    "a reference from before fabric.setup, still bypass DDP. All ranks must run the backward; a rank that "
+    "waits 10 seconds for others prints a warning. If only some ranks run a backward, call the part "
+    "through `.module`, use `fabric.no_backward_sync`, or call `torch.autograd.grad`. Gradients that only "
+    "some ranks have are not averaged, and a warning names the ranks and parts. Gradients are averaged "
+    "after the backward, not during it. With mixed precision, a part that is called directly runs without "
+    "autocast: put the call under `fabric.autocast()`. With torch older than 2.1 nothing is averaged. "
+    "Programs that bypass DDP on purpose are unchanged, unless they also access all trained parameters "
+    "through the wrapper. Without the patch, set up each trained part separately, as the maintainers "
+    "recommend.",
     after=("fabric-compiled-module", "fabric-mark-forward-method", "fabric-method-guard-hooks"),
 )

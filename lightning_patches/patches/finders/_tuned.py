@@ -1,4 +1,4 @@
-"""Locations of the value that a finder tunes."""
+"""Find the attributes that hold the value that a finder tunes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Iterator
 def places(trainer: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, str, Any]]:
     """Yield owner, name and value of the tuned attribute: in the model, the datamodule and their hyperparameters.
 
-    The finder uses the first name that an owner has. Properties are skipped, since reading one would be an additional
-    call of its getter.
+    The finder uses the first name that an owner has. Properties are skipped, since reading one would call the program's
+    getter.
     """
     for name in names:
         is_there = False

@@ -1,4 +1,4 @@
-"""The batch size finder returns a size that it has tried if it reaches max_val."""
+"""If the batch size finder reaches max_val, it returns a size that it has tried."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _SCALING = "pytorch.tuner.batch_size_scaling"
 
 
 def largest_tried(first: int, max_val: int) -> int:
-    """Return the largest size that a search from ``first`` has tried before it reached ``max_val``.
+    """Return the largest size that a search starting at ``first`` tries before it reaches ``max_val``.
 
-    It doubles the size after each trial. A search that runs out of memory below the limit never reaches it.
+    The search doubles the size after each trial.
     """
     size = first
     while size * 2 < max_val:
@@ -71,13 +71,13 @@ PATCH = Patch(
     ),
     upstream=Upstream(),
     impact=Impact(
-        "When the batch size finder reaches max_val (8192 by default), it sets that size, or one above it, without a "
-        "trial; the training may then run out of memory.",
+        "If the batch size finder reaches max_val (8192 by default), it sets that size, or a larger one, "
+        "without trying it; training may then run out of memory.",
         ("CUDA out of memory after the batch size finder reached the maximum batch size limit",),
     ),
-    opt_in="users who let the batch size finder reach max_val and train with its result, on releases from 2.6.0 on",
+    opt_in="users of 2.6.0 and later who let the batch size finder reach max_val and train with its result",
     signs=("scale_batch_size", "BatchSizeFinder"),
-    note="Equivalent to a search whose max_trials ends it at the largest size that it tries. Opt-in, since programs "
-    "that work train with the larger size. A search that begins at max_val or above it, and so tries nothing, is "
-    "unchanged.",
+    note="The patch is equivalent to a max_trials that ends the search at the largest size below max_val. "
+    "Opt-in because programs that work train with the larger size. A search that starts at max_val or "
+    "above, and so tries nothing, is unchanged.",
 )

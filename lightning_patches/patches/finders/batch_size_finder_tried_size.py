@@ -22,7 +22,7 @@ def _run_power_scaling(original: Callable[..., int], namespace: str) -> Callable
             try:
                 scaling._try_loop_run(trainer, params)
                 if not left:
-                    break  # the original doubles once more, without a trial
+                    break  # the original doubles the size once more, without a trial
                 size, changed = scaling._adjust_batch_size(trainer, batch_arg_name, factor=2.0, desc="succeeded")
                 if not changed:
                     break
@@ -54,20 +54,21 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/tuner/test_scale_batch_size.py::test_scale_batch_size_max_trials_modes",),
     ),
     impact=Impact(
-        "When the batch size finder stops after max_trials in its default mode, it sets twice the batch size of "
-        "its last trial; the training may then run out of memory.",
+        "If the batch size finder stops after max_trials in its default mode, it sets twice the batch size of "
+        "its last trial; training may then run out of memory.",
         ("CUDA out of memory after scale_batch_size", "the batch size found was never tried"),
         consequences=(
             Consequence(
                 ("CUDA out of memory",),
                 "Finished batch size finder, will continue with full run using batch size",
-                "the batch size finder ran before, and may have doubled the last size that it tried",
+                "the batch size finder ran earlier, and may have doubled the last size that it tried",
             ),
         ),
     ),
-    opt_in="users who let the batch size finder stop at max_trials and train with its result, on releases below 2.6.0",
+    opt_in="users of releases below 2.6.0 who let the batch size finder stop at max_trials and train with its result",
     signs=("scale_batch_size", "BatchSizeFinder"),
-    note="Opt-in because programs that halve the result, as several public ones do, would train with half of the size "
-    "that was tried. The new arguments margin and max_val of 2.6.0, which give smaller sizes, are not backported. "
-    "With mode 'binsearch' the affected releases already return a size that they have tried, and nothing changes.",
+    note="Opt-in because programs that halve the result, as several public ones do, would train with half of "
+    "the size that was tried. The arguments margin and max_val of 2.6.0, which give smaller sizes, are "
+    "not backported. With mode 'binsearch' nothing changes, because the affected releases already return "
+    "a size that they have tried.",
 )

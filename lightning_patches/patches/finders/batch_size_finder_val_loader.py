@@ -15,7 +15,7 @@ def _reload_val_loader(original: Callable[..., None], namespace: str) -> Callabl
         val_loop = trainer.fit_loop.epoch_loop.val_loop
         val_loop._combined_loader = None
         stage = trainer.state.stage
-        trainer.validating = True  # below 2.1.0 the loop uses the limit of the trainer's stage
+        trainer.validating = True  # below 2.1.0 the loop uses the limit for the trainer's stage
         try:
             val_loop.setup_data()
         finally:
@@ -38,8 +38,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/tuner/test_scale_batch_size.py::test_batch_size_finder_callback_val_batches",),
     ),
     impact=Impact(
-        "With the BatchSizeFinder callback, each validation during training is cut to steps_per_trial batches, and "
-        "uses the batch size of the first trial.",
+        "With the BatchSizeFinder callback, each validation during training is limited to steps_per_trial "
+        "batches, and uses the batch size of the first trial.",
         ("validation stops after steps_per_trial batches",),
     ),
 )

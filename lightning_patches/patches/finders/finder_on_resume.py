@@ -12,16 +12,17 @@ _SAVED = ("hyper_parameters", "datamodule_hyper_parameters")
 
 
 def _is_resumed(callback: Any, trainer: Any) -> bool:
-    """True if the training state of a checkpoint is still to be restored, which a search would drop.
+    """True if the trainer has yet to restore the training state of a checkpoint. A search would drop that state.
 
-    Strategies that load a checkpoint after their setup load it after the search. A tuner's own run only searches.
+    Returns False for strategies that load the checkpoint after the search, and for the tuner's own run, which only
+    searches.
     """
     return bool(trainer._checkpoint_connector._loaded_checkpoint) and not callback._early_exit
 
 
 def _skip_lr_search(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_fit_start(self: Any, trainer: Any, pl_module: Any) -> None:
-        if not _is_resumed(self, trainer):  # else the optimizer's state has the rate that was found
+        if not _is_resumed(self, trainer):  # in a resumed run, the optimizer's state has the learning rate
             original(self, trainer, pl_module)
 
     return on_fit_start
@@ -62,17 +63,18 @@ PATCH = Patch(
     ),
     upstream=Upstream(),
     impact=Impact(
-        "With the callback LearningRateFinder or BatchSizeFinder, fit(ckpt_path=...) starts at epoch 0 and step 0, "
-        "with the weights of the checkpoint, a new optimizer and new schedulers, without a warning.",
+        "With the callback LearningRateFinder or BatchSizeFinder, fit(ckpt_path=...) starts at epoch 0 and "
+        "step 0, with the weights of the checkpoint but a new optimizer and new schedulers, without a warning.",
         (
             "resumed training starts at epoch 0 with LearningRateFinder",
             "ckpt_path is ignored with BatchSizeFinder",
             "LearningRateFinder callback resets global_step when resuming from a checkpoint",
         ),
     ),
-    note="The finder does not search in a resumed run, because its search runs before the training state is restored, "
-    "and its end discards that state. The learning rate that was found is in the optimizer's state. The batch size is "
-    "taken from the checkpoint's hyperparameters; a warning says if it is missing there. Subclasses of the callbacks "
-    "and Tuner are unchanged. To start a new run from weights, load them with load_from_checkpoint. Without the "
-    "patch, remove the callback in the resumed run, and set the batch size that was found.",
+    note="The finder does not search in a resumed run, because its search runs before the training state is "
+    "restored, and the end of the search discards that state. The learning rate that the first run found "
+    "is in the optimizer's state. The batch size is taken from the checkpoint's hyperparameters; if it is "
+    "missing there, the patch warns. Subclasses of the callbacks, and the Tuner, are unchanged. To start "
+    "a new run from weights, load them with load_from_checkpoint. Without the patch, remove the callback "
+    "in the resumed run, and set the batch size that was found.",
 )

@@ -18,7 +18,7 @@ def _apply_suggestion(original: Callable[..., Any], namespace: str) -> Callable[
         options = signature.bind(trainer, model, *args, **kwargs).arguments
         if finder is None or not options.get("update_attr") or finder._optimal_idx is None:
             return finder
-        # The finder computed, logged and set the suggestion before it restored the initial state from the checkpoint.
+        # The finder computed, logged and set the suggestion, and then restored the initial state from the checkpoint.
         learning_rate = finder.results["lr"][finder._optimal_idx]
         name = options.get("attr_name") or getattr(trainer, "auto_lr_find", "")  # 2.x, 1.x
         names = (name,) if name and isinstance(name, str) else ("lr", "learning_rate")
@@ -30,7 +30,7 @@ def _apply_suggestion(original: Callable[..., Any], namespace: str) -> Callable[
         rates = {float(group["lr"]) for group in groups}
         for group in groups:
             group["lr"] = learning_rate
-        # Tuner.lr_find ends its fit here. The next fit creates new optimizers, with a rate per group.
+        # In Tuner.lr_find, fit ends here. The next fit creates new optimizers, with their own rates for each group.
         to_be_trained = not any(getattr(callback, "_early_exit", False) for callback in trainer.callbacks)
         if len(rates) > 1 and to_be_trained:
             notices.warn_once(
@@ -47,7 +47,7 @@ def _apply_suggestion(original: Callable[..., Any], namespace: str) -> Callable[
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "the training uses the learning rate that was found"),
+    changes_results=Effect("numbers", "training uses the learning rate that was found"),
     affected=(">=1.9.0,<2.5.4",),
     targets=(
         Target("pytorch.tuner.lr_finder:_lr_find", _apply_suggestion, since="2.0.0"),
@@ -64,9 +64,9 @@ PATCH = Patch(
         "attribute, but the optimizer trains with the old learning rate.",
         ("Learning rate set to", "the optimizer does not use the suggested learning rate"),
     ),
-    note="As in the official releases, parameter groups with different rates all get the rate that was found; a "
-    "warning says so. To keep their ratio, call Tuner.lr_find before fit. A scheduler that computes from its own base "
-    "rate (LambdaLR, OneCycleLR) returns to that rate at its first step.",
+    note="As in the official releases, parameter groups with different rates all get the rate that was found, "
+    "and the patch warns. To keep their ratio, call Tuner.lr_find before fit. A scheduler that computes "
+    "from its own base rate (LambdaLR, OneCycleLR) returns to that rate at its first step.",
     after=("lr-finder-train-loader",),
     around=("tuner-cleanup-on-error", "tuner-temporary-checkpoint"),
 )

@@ -1,4 +1,4 @@
-"""There is no validation at step 0 after the learning rate finder."""
+"""No validation runs at step 0 after the learning rate finder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _clear_restarting(original: Callable[..., Any], namespace: str) -> Callable[
     def _lr_find(trainer: Any, *args: Any, **kwargs: Any) -> Any:
         finder = original(trainer, *args, **kwargs)
         if finder is not None:
-            # The fit loop's flag can't be reset in a run with max_steps: it is always True there.
+            # Lightning resets only the fit loop's flag, which is computed as True in a run with max_steps.
             trainer.fit_loop.epoch_loop.restarting = False
         return finder
 
@@ -35,7 +35,7 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_callback_restarting",),
     ),
     impact=Impact(
-        "With the LearningRateFinder callback, a run limited by max_steps starts like a resumed run, with a full "
+        "With the LearningRateFinder callback, a run with max_steps starts like a resumed run, with a full "
         "validation before its first step.",
         ("validation runs at step 0 after the learning rate finder",),
     ),

@@ -12,11 +12,12 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
         import torch.distributed as dist
 
         skipped = outputs is None or (isinstance(outputs, dict) and not outputs)
-        # The original broadcasts. Ranks that don't skip would wait for one that does; on stock that rank fails.
+        # The original runs a broadcast. If only some ranks skipped it, the others would wait for them. So with several
+        # ranks, the original still fails.
         if not skipped or (dist.is_available() and dist.is_initialized()):
             original(self, trainer, pl_module, outputs, *args, **kwargs)
         elif (trainer.fit_loop.batch_idx + 1) % trainer.accumulate_grad_batches == 0:
-            self.losses.append(float("nan"))  # for the learning rate that was recorded at the batch's start
+            self.losses.append(float("nan"))  # belongs to the learning rate that was recorded when the batch started
 
     return on_train_batch_end
 
@@ -38,6 +39,6 @@ PATCH = Patch(
         ("KeyError: 'loss'", "in on_train_batch_end lr_finder"),
         error="KeyError: 'loss'",
     ),
-    note="Only with one device. With several devices the search fails as without the patch: if only some ranks skip a "
-    "batch, the others would wait for them, as in the fixed releases.",
+    note="The patch acts only with one device. With several devices the search fails as without the patch, "
+    "because if only some ranks skip a batch, the others would wait for them, as in the fixed releases.",
 )

@@ -16,7 +16,7 @@ def _suggestion(original: Callable[..., Optional[float]], namespace: str) -> Cal
         losses = torch.tensor(self.results["loss"][skip_begin:-skip_end])
         usable = torch.isfinite(losses).nonzero().flatten()
         if len(usable) < 2:
-            return original(self, skip_begin, skip_end)  # it warns that there are too few points
+            return original(self, skip_begin, skip_end)  # the original warns that there are too few points
         rates = torch.tensor(self.results["lr"][skip_begin:-skip_end])
         (slopes,) = torch.gradient(losses[usable], spacing=[rates[usable]])
         self._optimal_idx = skip_begin + int(usable[slopes.argmin()])
@@ -42,11 +42,11 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "In its default exponential mode, the learning rate finder suggests the point where the loss falls most "
-        "between two trials, instead of the point where it falls most per change of the learning rate.",
+        "In its default exponential mode, the learning rate finder suggests the learning rate where the loss "
+        "falls most between two trials, instead of the one where it falls most per change of the learning rate.",
         ("lr_find suggests a learning rate that is too large",),
     ),
-    opt_in="users who use the suggestion of the learning rate finder directly and find it too high",
+    opt_in="users who train with the suggested learning rate and find it too high",
     signs=(
         "lr_find",
         "LearningRateFinder",

@@ -1,4 +1,4 @@
-"""The learning rate finder does not consume batches of epoch 0."""
+"""The learning rate finder does not use up batches of epoch 0."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ def _renew_train_loader(original: Callable[..., Any], namespace: str) -> Callabl
     def _lr_find(trainer: Any, *args: Any, **kwargs: Any) -> Any:
         finder = original(trainer, *args, **kwargs)
         if finder is not None:
-            # Here and not when the fit loop starts: the finder runs with an isolated random state, and the order of a
-            # shuffled epoch 0 depends on the place where its iterator is created.
+            # Create the iterator here and not when the fit loop starts: the finder runs with an isolated random state,
+            # and the order of a shuffled epoch 0 depends on the random state with which its iterator is created.
             trainer.fit_loop._combined_loader = None
             trainer.fit_loop.setup_data()
         return finder
@@ -33,14 +33,14 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_with_early_stopping",),
     ),
     impact=Impact(
-        "With the LearningRateFinder callback, epoch 0 continues where the finder's trial stopped: it misses the "
-        "batches of the trial, and ends without a validation.",
+        "With the LearningRateFinder callback, epoch 0 continues where the search stopped: it skips the "
+        "batches that the search used, and ends without a validation.",
         (
             "the first epoch after the learning rate finder is too short",
             "no validation in the first epoch after the learning rate finder",
         ),
-        would_tell="the number of batches in each epoch. It is this bug if the LearningRateFinder callback is used, "
-        "and epoch 0 lacks as many batches as its `num_training_steps`",
+        would_tell="compare the number of batches in each epoch. It is this bug if the LearningRateFinder "
+        "callback is used, and epoch 0 lacks as many batches as its `num_training_steps`",
         consequences=(
             Consequence(
                 (

@@ -1,4 +1,4 @@
-"""A failed learning rate or batch size search restores the initial state and shows its error."""
+"""A failed learning rate or batch size search restores the initial state and its own error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOOP_FLAGS = (
 
 
 def _finder_below(error: BaseException, namespace: str) -> Optional[FrameType]:
-    """Return the finder's frame in the error's traceback, or ``None``."""
+    """Return the finder's frame in the error's traceback; ``None`` if there is no such frame."""
     return next((frame for frame, _ in walk_tb(error.__traceback__) if is_finder(frame, namespace)), None)
 
 
@@ -52,7 +52,7 @@ def _first_error(error: BaseException, namespace: str) -> BaseException:
 
 
 class _Before:
-    """The state that a finder changes, from before the search.
+    """The state before the search, as far as a finder changes it.
 
     Args:
         trainer: the trainer that the finder will use.
@@ -81,7 +81,7 @@ class _Before:
         self.hyperparameters = list(_tuned.places(trainer, attributes))
 
     def put_back(self, error: BaseException) -> None:
-        """Undo the finder's changes without communication, since other ranks may be elsewhere or gone.
+        """Undo the finder's changes without a collective, since other ranks may run other code or may have ended.
 
         If a step fails, warn and continue with the others.
 
@@ -124,7 +124,7 @@ class _Before:
         io = upstream_module(self.namespace, "fabric.plugins.io.torch_io").TorchCheckpointIO
         try:
             if as_base and type(strategy.checkpoint_io) is io:
-                # Load it like any other file: users who can write to the directory may have replaced it.
+                # Load it like any other file, since another user who can write to the directory may have replaced it.
                 checkpoint = upstream_module(self.namespace, "fabric.utilities.cloud_io")._load(path, "cpu")
             else:
                 checkpoint = strategy.load_checkpoint(path)
@@ -174,7 +174,10 @@ def _loops(trainer: Any) -> Iterator[Any]:
 
 
 def _modules(model: Any) -> Iterator[Any]:
-    """Yield the modules of a model without ``modules``, which the program may override. Traced modules have none."""
+    """Yield the modules of a model.
+
+    ``modules()`` is not called, since the program may override it. Traced modules have no ``_modules``.
+    """
     waiting, seen = [model], set()
     while waiting:
         module = waiting.pop()
@@ -199,9 +202,9 @@ def _clean_up(original: Callable[..., Any], namespace: str, before: Callable[[di
             failure = _first_error(error, namespace)
         try:
             state.put_back(failure)
-            raise failure  # outside the handler, so that it keeps its context
+            raise failure  # outside the except block, so that the error keeps its context
         finally:
-            del failure  # else its traceback references itself and keeps the model alive
+            del failure  # otherwise the traceback refers to itself and keeps the model alive
 
     return finder
 
@@ -223,8 +226,8 @@ def _clean_up_scale_batch_size(original: Callable[..., Any], namespace: str) -> 
 
 def _restore(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def restore(self: Any, *args: Any, **kwargs: Any) -> None:
-        # Since 2.5.5 the finders restore after an error together with all ranks. A rank that fails alone would wait
-        # for the others, which wait for its gradients, and its error would never be shown.
+        # Since 2.5.5, after an error the finders restore the state in a collective of all ranks. A rank that fails
+        # alone would wait for the others, which wait for its gradients, and its error would never be shown.
         error = sys.exc_info()[1]
         if error is not None:
             finder = finder_above(sys._getframe(1), namespace)
@@ -240,7 +243,7 @@ def _remove_finder(original: Callable[..., Any], namespace: str) -> Callable[...
         try:
             return original(self, *args, **kwargs)
         except BaseException:
-            trainer = self._trainer  # only the Tuner's callbacks end the run when they are done
+            trainer = self._trainer  # only the callbacks that the Tuner adds have this attribute set
             trainer.callbacks = [each for each in trainer.callbacks if not getattr(each, "_early_exit", False)]
             raise
 
@@ -273,9 +276,9 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "When an error or Ctrl-C ends a learning rate or batch size search, the Trainer keeps trial weights, limits, "
-        "step count and callbacks, and a hidden checkpoint stays on disk. From 2.5.5 on another error can replace the "
-        "first one, or the job hangs if only one rank fails.",
+        "When an error or Ctrl+C ends a learning rate or batch size search, the Trainer keeps the trial "
+        "weights, limits, step count and callbacks, and a hidden checkpoint stays on disk. From 2.5.5 on "
+        "another error can replace the first one, or the job hangs if only one rank fails.",
         (
             "a .lr_find_*.ckpt file is left behind",
             "a .scale_batch_size_*.ckpt file is left behind",
@@ -286,17 +289,18 @@ PATCH = Patch(
             Consequence(
                 ("tuner/lr_finder.py in on_train_batch_start ... IndexError: list index out of range",),
                 r"lr_finder\.py",
-                "the callback of a failed learning rate search is still there",
+                "the callback of a failed learning rate search was not removed",
             ),
         ),
     ),
-    note="Sharded strategies (FSDP, DeepSpeed, model parallel) on several devices do not get their weights back, "
-    "because a rank that fails cannot rely on the others; everything else is restored. A search that succeeds, and "
-    "the fit after it, are unchanged. A script that catches a search's error and continues finds the weights and "
-    "settings from before the search. Callbacks are restored before the error is raised, so their on_exception is "
-    "called, as for any error in fit. The official change (2.5.5) restores weights and removes the file in a "
-    "collective operation, and creates the DataLoaders again. It does not restore Trainer settings, limits and "
-    "callbacks, lets an error of the DataLoader replace the first one, and hangs when a single rank fails.",
+    note="With sharded strategies (FSDP, DeepSpeed, model parallel) on several devices, the weights are not "
+    "restored, because a rank that fails cannot rely on the others; everything else is restored. A search "
+    "that succeeds, and the fit after it, are unchanged. If a script catches a search's error and "
+    "continues, it finds the weights and settings from before the search. Callbacks are restored before "
+    "the error is raised, so their on_exception is called, as for any error in fit. The official change "
+    "(2.5.5) restores weights and removes the file in a collective operation, and creates the DataLoaders "
+    "again. It does not restore Trainer settings, limits and callbacks, it hides the first error if the "
+    "DataLoader fails, too, and it hangs when a single rank fails.",
     after=("lr-finder-applies-lr",),
     around=("tuner-temporary-checkpoint",),
 )

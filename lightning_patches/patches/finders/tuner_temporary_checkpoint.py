@@ -60,19 +60,20 @@ PATCH = Patch(
         error="_pickle.UnpicklingError: Weights only load failed.",
         frames=("/tuner/lr_finder.py", "/tuner/batch_size_scaling.py"),
     ),
-    opt_in="users who search a learning rate or batch size with default_root_dir on a remote file system, or with "
-    "ranks that torchrun or SLURM started",
+    opt_in="users who search a learning rate or batch size with default_root_dir on a remote file system, or "
+    "with ranks that torchrun or SLURM started",
     signs=(
         "SLURM_STEP_ID lr_find",
         "SLURM_STEP_ID LearningRateFinder",
         "TORCHELASTIC_RUN_ID lr_find",
         "TORCHELASTIC_RUN_ID LearningRateFinder",
     ),
-    note="Opt-in because the file is not verified: a user who can write to that directory while the search runs can "
-    "have code run. A local file in a job of Lightning's own ranks needs no opt-in: the default patch "
-    "own-checkpoint-load reads it. All other checkpoints are loaded as without the patch. The official change, not "
-    "released yet, adds an argument for the learning rate finder that you must pass; this patch needs no argument and "
-    "also covers the batch size finder. Without the patch, use a model whose hyperparameters are plain values.",
+    note="Opt-in because the file is not verified: a user who can write to that directory while the search "
+    "runs can make it run code. If Lightning starts the ranks and the file is local, the patch is not "
+    "needed: own-checkpoint-load, a default patch, reads the file. All other checkpoints are loaded as "
+    "without the patch. The official change is not released yet. It adds an argument that you must pass "
+    "to the learning rate finder; this patch needs no argument and also covers the batch size finder. "
+    "Without the patch, use a model whose hyperparameters are plain values.",
     after=("own-checkpoint-load",),
     around=("trusted-checkpoint-load",),
 )

@@ -61,11 +61,11 @@ PATCH = Patch(
     ),
     upstream=Upstream(),
     impact=Impact(
-        "When the batch size finder reaches max_val (8192 by default), it sets that size, or one above it, without a "
-        "trial; the training may then run out of memory.",
+        "If the batch size finder reaches max_val (8192 by default), it sets that size, or a larger one, "
+        "without trying it; training may then run out of memory.",
     ),
     after=("batch-size-finder-limit",),
     fixed_by=("batch-size-finder-limit",),
-    note="Equivalent to the same program. This patch fixes nothing: it warns once, when the search has ended. The "
-    "opt-in batch-size-finder-limit fixes it.",
+    note="This patch fixes nothing: it warns once, when the search has ended. The opt-in patch "
+    "batch-size-finder-limit fixes the bug.",
 )

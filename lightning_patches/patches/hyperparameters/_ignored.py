@@ -1,4 +1,4 @@
-"""The ``ignore`` argument that a class passes to ``save_hyperparameters``."""
+"""Read the ``ignore`` argument that a class passes to ``save_hyperparameters``."""
 
 from __future__ import annotations
 

@@ -49,6 +49,6 @@ PATCH = Patch(
         error="RuntimeError: Error while merging hparams: the keys ['_class_path'] are present in both the "
         "LightningModule's and LightningDataModule's hparams but have different values.",
     ),
-    note="If only one of them saves its class, it is still logged; from 2.5.0 on it is not. Release 2.3 also fails, "
-    "for another reason: it saves the parser's class_path and init_args.",
+    note="If only one of them saves its class, the class is still logged; from 2.5.0 on it is not. 2.3 also "
+    "fails, for another reason: it saves the parser's class_path and init_args.",
 )

@@ -23,7 +23,7 @@ def _call(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 def _linked(instantiator: Any, arguments: dict[str, Any]) -> dict[tuple[str, ...], Any]:
-    """Return the values that links passed to this object and to its arguments, as recorded by jsonargparse."""
+    """Return the values that linked arguments passed to this object and its arguments, as jsonargparse recorded."""
     cli = instantiator.cli
     found: dict[tuple[str, ...], Any] = {}
     links = vars(cli._parser(cli.subcommand)).get("_links_group")
@@ -49,7 +49,7 @@ def _with(dump: Any, path: tuple[str, ...], value: Any) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """True if checkpoints and configuration files can store the value. An object would have to be pickled."""
+    """True if the value consists only of numbers, strings, lists and dicts. Other objects would have to be pickled."""
     if type(value) in (list, tuple, dict):
         items = [*value, *value.values()] if isinstance(value, dict) else value
         return all(_is_plain(item) for item in items)
@@ -75,12 +75,12 @@ PATCH = Patch(
             Consequence(
                 ("in parse_object ... the following arguments are required: module....",),
                 "instantiate_module",
-                "LightningCLI has created the module, and its checkpoint lacks an argument",
+                "LightningCLI created the module, and its checkpoint lacks an argument",
                 is_sure=True,
             ),
         ),
     ),
     added="0.2.0",
-    note="The patch saves numbers, strings, lists and dicts. The official fix saves any linked value, including "
-    "objects that cannot be pickled, which would end a working run.",
+    note="The patch saves numbers, strings, lists and dicts. The official fix saves any linked value. Objects "
+    "that cannot be pickled would end a run that works now.",
 )

@@ -12,7 +12,7 @@ from lightning_patches.patches.hyperparameters._ignored import names_in
 
 def _of_dataclass(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def save_hyperparameters(obj: Any, *args: Any, ignore: Any = None, frame: Any = None, **kwargs: Any) -> None:
-        frame = frame or sys._getframe(1)  # the arguments are read from the frame that calls
+        frame = frame or sys._getframe(1)  # the arguments are read from the calling frame
         missing: list[str] = []
         if dataclasses.is_dataclass(obj) and kwargs.get("given_hparams") is None:
             others = [field.name for field in dataclasses.fields(obj) if not field.init]
@@ -40,11 +40,11 @@ PATCH = Patch(
         fixed_in="2.5.3",
     ),
     impact=Impact(
-        "A LightningModule or datamodule that is a dataclass with a field(init=False) cannot save its hyperparameters "
-        "before that field is set.",
+        "If a LightningModule or datamodule is a dataclass with a field(init=False), save_hyperparameters "
+        "fails before that field is set.",
         ("object has no attribute",),
         error="AttributeError: '...' object has no attribute '...'",
     ),
-    note="If all such fields are set before, the affected releases save these fields, too. The patch does not change "
-    "that.",
+    note="If all such fields are already set, the affected releases save them as hyperparameters. The patch "
+    "does not change that.",
 )

@@ -11,9 +11,9 @@ from lightning_patches.patches.hyperparameters._ignored import names_in
 
 def _of_base_class(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def save_hyperparameters(obj: Any, *args: Any, ignore: Any = None, frame: Any = None, **kwargs: Any) -> None:
-        frame = frame or sys._getframe(1)  # the arguments are read from the frame that calls
-        if len(args) != 1 or args[0]:  # with an empty container the original does nothing
-            _drop(obj, ignore)  # before it warns of modules among them
+        frame = frame or sys._getframe(1)  # the arguments are read from the calling frame
+        if len(args) != 1 or args[0]:  # the original does nothing if it gets only an empty container
+            _drop(obj, ignore)  # before the original warns about modules among them
         original(obj, *args, ignore=ignore, frame=frame, **kwargs)
         if len(args) != 1 or args[0]:
             _drop(obj, ignore)
@@ -42,13 +42,13 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/models/test_hparams.py::test_hparams_ignore_in_subclass_overrides_base",),
     ),
     impact=Impact(
-        "An argument that a subclass ignores is logged and saved, because the base class also saves its "
-        "hyperparameters.",
+        "An argument that a subclass ignores is still logged and saved if the base class saves its hyperparameters.",
         ("ignored hyperparameter is in the checkpoint", "ignore has no effect in subclass"),
     ),
     opt_in="users who exclude an argument with save_hyperparameters(ignore=...) and have a base class that saves it",
     signs=("save_hyperparameters ignore",),
-    note="Opt-in because self.hparams no longer contains the ignored name, and load_from_checkpoint needs it as an "
-    "argument. An OmegaConf object that was passed in is unchanged; the official fix removes the name from it.",
+    note="Opt-in because self.hparams no longer contains the ignored name, and load_from_checkpoint needs it "
+    "as an argument. An OmegaConf object that the program passes is unchanged; the official fix removes "
+    "the name from it.",
     after=("dataclass-hparams",),
 )

@@ -1,4 +1,4 @@
-"""A part keeps its hyperparameters if the object that makes it has the same names."""
+"""A submodule keeps its own hyperparameters if its parent module has the same names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _collect_init_args(original: Callable[..., Any], namespace: str) -> Callable
         collected = original(frame, path_args, inside, classes)
         if inside or not collected[start:]:
             return collected
-        # The caller merges these, and the last one wins. Those of the object itself come first.
+        # The caller merges these dicts, and later ones win. The arguments of the object itself come first.
         own = _levels_of_one_object(frame, classes, upstream_module(namespace, "pytorch.utilities.parsing"))
         names = {name for args in collected[start : start + own] for name in args}
         for args in collected[start + own :]:
@@ -48,19 +48,19 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
-    changes_results=Effect("numbers", "hyperparameters of a part that has a name of the whole's"),
+    changes_results=Effect("numbers", "hyperparameters of a submodule whose names its parent module also has"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.utilities.parsing:collect_init_args", _collect_init_args),),
     upstream=Upstream(issues=(19596,)),
     impact=Impact(
-        "If a module with save_hyperparameters() is made in the __init__ of another one, and both have an argument "
-        "of the same name, the part gets the whole's value in its hparams.",
+        "If a module with save_hyperparameters() is created in the __init__ of another module, and both have "
+        "an argument of the same name, the inner module's hparams get the outer module's value.",
         (
             "save_hyperparameters of a submodule has the values of the parent module",
             "hparams of a nested module are overwritten by the outer module",
         ),
     ),
-    note="Equivalent to a part that is made outside of the whole's __init__, in the names of the part's arguments. "
-    "Other arguments of the whole are still in the part's hparams, as on stock. Who could rely on the old behavior: "
-    "no one who passes another value to the part.",
+    note="The inner module's own arguments have the same values as if it were created outside the outer "
+    "module's __init__. Other arguments of the outer module are still in its hparams, as without the "
+    "patch. No program is known that relies on the behavior without the patch.",
 )

@@ -54,8 +54,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/models/test_hparams.py::test_save_hparams_to_yaml_warning",),
     ),
     impact=Impact(
-        "A dtype, a torchmetrics metric or another object that YAML rejects with a ValueError, saved with "
-        "save_hyperparameters(), ends the training before its first batch.",
+        "If save_hyperparameters() saves an object that YAML rejects with a ValueError, such as a dtype or a "
+        "torchmetrics metric, training fails before its first batch.",
         ("ValueError: dictionary update sequence element #0 has length 1; 2 is required",),
         error="ValueError: dictionary update sequence element #0 has length 1; 2 is required",
     ),

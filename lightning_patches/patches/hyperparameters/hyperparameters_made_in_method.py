@@ -11,7 +11,7 @@ def _get_init_args(original: Callable[..., Any], namespace: str) -> Callable[...
     def _get_init_args(frame: Any) -> Any:
         try:
             return original(frame)
-        except KeyError:  # it looks up the arguments of __init__ in another method
+        except KeyError:  # the original looks up the arguments of __init__ in another method's frame
             if frame.f_code.co_name == "__init__":
                 raise
             return None, {}
@@ -32,11 +32,12 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/models/test_hparams.py::test_collect_init_arguments_in_other_methods",),
     ),
     impact=Impact(
-        "save_hyperparameters raises a KeyError with the name of an argument of another module's __init__, if a "
-        "method of that module that calls super() creates this module.",
+        "save_hyperparameters raises a KeyError if a method of another module creates this module and calls "
+        "super(). The KeyError names an argument of the other module's __init__.",
         ("in _get_init_args", "KeyError: in save_hyperparameters"),
         error="KeyError: '...'",
     ),
-    note="The official fix ignores all methods but __init__. This patch still reads a method that has variables of "
-    "the same names, so that the saved hyperparameters of working programs don't change.",
+    note="The official fix ignores all methods except __init__. This patch still reads a method that has "
+    "variables with the names of all arguments, so that the saved hyperparameters of working programs "
+    "don't change.",
 )

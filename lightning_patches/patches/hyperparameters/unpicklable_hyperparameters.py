@@ -11,7 +11,7 @@ def _is_picklable(original: Callable[..., bool], namespace: str) -> Callable[...
     def is_picklable(obj: Any) -> bool:
         try:
             return original(obj)
-        except TypeError:  # for example a lock or socket; the original catches only other errors
+        except TypeError:  # raised for a lock or a socket, for example; the original catches only other errors
             return False
 
     return is_picklable

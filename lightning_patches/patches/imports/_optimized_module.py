@@ -1,4 +1,4 @@
-"""A class in place of ``torch._dynamo.OptimizedModule`` that does not import ``torch._dynamo``."""
+"""A stand-in for the class ``torch._dynamo.OptimizedModule`` that does not import ``torch._dynamo``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 
 class _Meta(type):
-    """Answers for torch's class. Before ``torch._dynamo`` is imported, nothing can be an instance of it."""
+    """Forwards instance checks, subclass checks and attributes to torch's class.
+
+    Before ``torch._dynamo`` is imported, that class has no instances.
+    """
 
     def __new__(cls, name: str, bases: tuple[type, ...], contents: dict[str, Any]) -> Any:
         if not bases:
@@ -30,7 +33,7 @@ class _Meta(type):
         return _torchs_class()(*args, **kwargs)
 
     def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__"):  # typing reads some that torch's class does not have either
+        if name.startswith("__"):  # typing reads special attributes that torch's class does not have either
             raise AttributeError(name)
         return getattr(_torchs_class(), name)
 

@@ -1,4 +1,4 @@
-"""Change what import and class statements do in one module of Lightning."""
+"""Change the effect of import and class statements in one module of Lightning."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from lightning_patches.patch import Target
 
 
 def answered(module: str, answer: Callable[[str, Any], Any], before: str = "") -> Target:
-    """Return a target that adds an ``__import__`` for the module's import statements.
+    """Return a target that gives the module its own ``__import__`` for its import statements.
 
     Args:
         module: ``"pytorch.utilities.imports"``.
         answer: ``answer(name, found)`` returns the result of an import of ``name``, or ``None`` for no change.
             ``found`` is the module, or ``None`` if it can't be imported.
-        before: first release that does not need it.
+        before: first release that does not need this target.
     """
 
     def build(original: None, namespace: str) -> Callable[..., Any]:
@@ -38,10 +38,10 @@ def answered(module: str, answer: Callable[[str, Any], Any], before: str = "") -
 
 
 def look_up_in_module(builtin: str, module: str, namespace: str) -> None:
-    """Let the statements of a module use its own ``__import__`` or ``__build_class__``, which an early target adds.
+    """Let a module's statements use the ``__import__`` or ``__build_class__`` that an early target adds to the module.
 
-    A statement looks these up in its module's ``__builtins__``, so they must be set before the module runs. After the
-    patch is undone they lead to Python's function.
+    A statement looks up these functions in its module's ``__builtins__``, so that must be set before the module runs.
+    After the patch is undone, the lookup returns Python's function.
     """
     itself = sys.modules.get(module_name(namespace, module))
     if itself is None:

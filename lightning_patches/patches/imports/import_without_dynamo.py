@@ -18,7 +18,7 @@ _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
 
 def _without_dynamo(module: str) -> Target:
-    """Return a target that gives the module our ``OptimizedModule``, unless torch._dynamo has been imported."""
+    """Return a target that makes the module import our ``OptimizedModule``, unless torch._dynamo has been imported."""
 
     def build(original: None, namespace: str) -> Callable[..., Any]:
         def import_module(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -39,7 +39,7 @@ def _build_class(original: None, namespace: str) -> Callable[..., Any]:
             return builtins.__build_class__(body, name, *bases, **options)
         from torch._compile import _disable_dynamo
 
-        # While the class is made, its decorator is torch's lazy one.
+        # While the class is created, torch.compiler.disable is torch's lazy decorator.
         compiler = SimpleNamespace(disable=_disable_dynamo)
         body.__globals__["torch"] = SimpleNamespace(**{**vars(torch), "compiler": compiler})
         try:
@@ -67,16 +67,17 @@ PATCH = Patch(
         "neither train nor compile.",
         ("python -X importtime shows torch._dynamo below lightning.fabric.wrappers",),
     ),
-    opt_in="users who start many processes that import Lightning, such as DataLoader workers on macOS, on Windows and "
-    "from Python 3.14 on",
+    opt_in="users who start many processes that import Lightning, such as DataLoader workers on macOS, on "
+    "Windows and from Python 3.14 on",
     signs=("multiprocessing_context num_workers",),
     witnesses=("fabric.wrappers:_unwrap_compiled", "pytorch.utilities.compile:to_uncompiled"),
     needs=(Need("torch:_lazy_modules"),),
-    note="Import lightning_patches before Lightning. torch imports torch._dynamo at the first optimizer, and from 2.5 "
-    "on at the first self.log. Opt-in because two kinds of programs rely on that import: those that use a submodule "
-    "of torch that they do not import, such as torch.distributed.fsdp or torch.distributed.tensor, which "
-    "torch._dynamo imports; and those that set a variable that torch._dynamo reads, such as TORCHDYNAMO_DISABLE, "
-    "after they import Lightning, where it has no effect without the patch. Ranks that are forked before the first "
-    "optimizer (ddp_fork, ddp_notebook) each import torch._dynamo themselves. OptimizedModule of "
-    "lightning.fabric.wrappers becomes a class whose instances and subclasses are those of torch's class.",
+    note="Import lightning_patches before Lightning. torch itself imports torch._dynamo at the first "
+    "optimizer, and from 2.5 on at the first self.log. Opt-in because two kinds of programs rely on the "
+    "early import. Some use a submodule of torch that only torch._dynamo imports, such as "
+    "torch.distributed.fsdp or torch.distributed.tensor. Others set a variable that torch._dynamo reads, "
+    "such as TORCHDYNAMO_DISABLE, after they import Lightning: with the patch it takes effect. Ranks that "
+    "are forked before the first optimizer (ddp_fork, ddp_notebook) each import torch._dynamo themselves. "
+    "lightning.fabric.wrappers.OptimizedModule becomes another class, whose instances and subclasses are "
+    "those of torch's class.",
 )

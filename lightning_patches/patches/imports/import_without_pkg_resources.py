@@ -1,6 +1,7 @@
 """Lightning can be imported with a setuptools that has no pkg_resources.
 
-Up to 2.3, each package of Lightning calls pkg_resources. Up to 1.7, ``pytorch/utilities/imports.py`` imports from it.
+Up to 2.3, each package of Lightning calls pkg_resources. Up to 1.7, ``pytorch/utilities/imports.py`` also imports from
+it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from lightning_patches.patches.imports import _statements
 
 
 def _import_statement_apart(original: None, namespace: str) -> Callable[..., Any]:
-    # A call of __import__ looks in the module's names first; import statements do not. So this function is used only by
-    # the call that declares the package as a namespace package, and sys.modules is not changed.
+    # A call of __import__ finds this function in the module's names; import statements do not. So only the call that
+    # declares the package as a namespace package uses it, and sys.modules is not changed.
     def import_module(name: str, *args: Any, **kwargs: Any) -> Any:
         try:
             return _import_as(sys._getframe(1), name, args, kwargs)
@@ -31,8 +32,8 @@ def _import_statement_apart(original: None, namespace: str) -> Callable[..., Any
 def _import_as(caller: FrameType, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Import a module as if Lightning's line imported it.
 
-    pkg_resources issues a deprecation warning for its importer. So that the warning names Lightning, as on stock, the
-    call is evaluated with Lightning's file name, line and globals.
+    pkg_resources issues a deprecation warning that names its importer. The call is evaluated with Lightning's file
+    name, line and globals, so that the warning still names Lightning.
     """
     source = "\n" * (caller.f_lineno - 1) + "__import__(name, *args, **kwargs)"
     call = compile(source, caller.f_code.co_filename, "eval")
@@ -95,7 +96,7 @@ PATCH = Patch(
         ("No module named 'pkg_resources'",),
         error="ModuleNotFoundError: No module named 'pkg_resources'",
     ),
-    note="Import lightning_patches before Lightning. If pkg_resources can be imported, it is imported and called as "
-    "without the patch, so that its namespace packages are declared. The patch also works if pkg_resources is "
-    "installed but too old for the running Python.",
+    note="Import lightning_patches before Lightning. If pkg_resources can be imported, it is imported and "
+    "called as without the patch, so that its namespace packages are declared. The patch also works if "
+    "pkg_resources is installed but too old for your Python.",
 )

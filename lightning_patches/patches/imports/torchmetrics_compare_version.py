@@ -17,7 +17,8 @@ def _answer(name: str, found: Any) -> Any:
     if name != "torchmetrics.utilities.imports" or hasattr(found, "_compare_version"):
         return None
     lightnings = upstream_module("pytorch_lightning", "pytorch.utilities.imports")._compare_version
-    return SimpleNamespace(_compare_version=lightnings)  # the same function, which torchmetrics imported from there
+    # The same function: torchmetrics used to import it from Lightning's module.
+    return SimpleNamespace(_compare_version=lightnings)
 
 
 PATCH = Patch(

@@ -1,4 +1,4 @@
-"""Version folders of a logger."""
+"""Find the next version folder of a logger."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 
 def next_version(fs: Any, folder: Any) -> int:
-    """Return the highest N of the folders named ``version_N``, plus one. Ignores other names.
+    """Return the highest N of the folders named ``version_N``, plus one. Other names are ignored.
 
-    ``fs`` is None for a local folder: Fabric's CSVLogger of 1.9 knows no file system.
+    ``fs`` is None for a local folder: Fabric's CSVLogger of 1.9 has no file system object.
 
-    Compares names, not paths: a file system may list a folder under another path than the requested one.
+    Names are compared, not paths, because a file system may list a folder under another path than the requested one.
     """
     if fs is None:
         from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]

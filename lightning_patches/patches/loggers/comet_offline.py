@@ -1,4 +1,4 @@
-"""CometLogger(online=False) records its experiment on the disk."""
+"""CometLogger(online=False) writes its experiment to disk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
-    changes_results=Effect("files", "the experiment of CometLogger(online=False) is recorded"),
+    changes_results=Effect("files", "the experiment of CometLogger(online=False) is written to disk"),
     affected=(">=2.5.1,<=2.6.6",),
     targets=(Target("pytorch.loggers.comet:CometLogger._create_experiment", _create_experiment),),
     upstream=Upstream(issues=(21617,)),
@@ -31,7 +31,7 @@ PATCH = Patch(
         "offline_directory.",
         ("CometLogger offline mode does not write an archive", "CometLogger(online=False) logs nothing"),
     ),
-    note="Equivalent to comet_ml.start(online=False) with the same options. To disable the experiment, as "
-    "CometLogger(online=False) did, set COMET_MODE=DISABLED or give disabled=True, which is obeyed. Tried with a "
-    "stand-in for comet_ml.",
+    note="The patch is equivalent to comet_ml.start(online=False) with the same options. To disable the "
+    "experiment, as CometLogger(online=False) does without the patch, set COMET_MODE=DISABLED or pass "
+    "disabled=True. Tested with a stand-in for comet_ml.",
 )

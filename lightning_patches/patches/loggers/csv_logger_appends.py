@@ -1,4 +1,4 @@
-"""CSVLogger appends new rows to the file instead of rewriting the file."""
+"""CSVLogger appends new rows to its file instead of rewriting the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WRITTEN = "_lightning_patches_written"
 
 
 class _Written(NamedTuple):
-    """The content of the file: the list of rows, the number of written rows, the columns, and the file size."""
+    """What the last save wrote: the list of rows, the number of written rows, the columns, and the file size."""
 
     rows: list[dict[str, Any]]
     length: int
@@ -22,7 +22,7 @@ class _Written(NamedTuple):
 
 def _save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def save(self: Any) -> None:
-        # Not with `Target.stock`: the class is fsspec's.
+        # `Target.stock` can't check this, because the class is fsspec's.
         fs = getattr(self, "_fs", None)  # none in 1.9
         if fs is not None and type(fs).__module__ != "fsspec.implementations.local":
             return original(self)
@@ -61,7 +61,8 @@ PATCH = Patch(
         "With CSVLogger, each logged row rewrites all earlier rows: the longer a run, the slower it gets.",
         ("CSVLogger gets slower and slower", "metrics.csv is written again at every step"),
     ),
-    note="The rows stay in memory, as they do below 2.1.0. The whole file is written again if a new column appears, "
-    "if another program changed the file, and on remote file systems. A change to a row of logger.experiment.metrics "
-    "that is already written does not reach the file.",
+    note="The rows stay in memory, as in all releases below 2.1.0. The whole file is written again if a new "
+    "column appears, if another program changed the file, and on remote file systems. If a program "
+    "changes a row of logger.experiment.metrics that is already written, the change does not reach the "
+    "file.",
 )

@@ -20,7 +20,7 @@ def _flush_without_step(original: Callable[..., None], namespace: str) -> Callab
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("files", "rows of metrics.csv that would never be written"),
+    changes_results=Effect("files", "rows of metrics.csv that would otherwise never be written"),
     affected=(">=1.9.0,<2.0.5",),
     targets=(Target("fabric.loggers.csv_logs:CSVLogger.log_metrics", _flush_without_step),),
     upstream=Upstream(
@@ -31,8 +31,8 @@ PATCH = Patch(
         tests=("tests/tests_fabric/loggers/test_csv.py::test_automatic_step_tracking",),
     ),
     impact=Impact(
-        "Fabric's CSVLogger without step= writes nothing until finalize() is called: a run that is killed or does not "
-        "call it loses all logged rows.",
+        "Fabric's CSVLogger without step= writes nothing until finalize() is called: a run that is killed, or "
+        "does not call it, loses all logged rows.",
         ("metrics.csv is missing", "CSVLogger does not flush without step"),
         consequences=(
             Consequence(

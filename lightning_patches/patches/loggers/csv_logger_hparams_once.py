@@ -23,12 +23,12 @@ def _save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
 
 
 def _frozen(value: Any) -> Any:
-    """Return an immutable copy of the value with its types; ``None`` if it contains anything but plain values."""
+    """Return an immutable copy of the value and its types; ``None`` if it contains objects other than plain values."""
     kind = type(value)
     if value is None or kind in (bool, int, str):
         return kind, value
     if kind is float:
-        return kind, value.hex()  # hex() distinguishes 0.0 from -0.0, and handles NaN
+        return kind, value.hex()  # hex() distinguishes 0.0 from -0.0, and gives equal values for NaN
     if kind is dict:
         value = [part for item in value.items() for part in item]
     elif kind not in (list, tuple):
@@ -51,11 +51,11 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/loggers/test_csv.py::test_log_hyperparams",),
     ),
     impact=Impact(
-        "With CSVLogger, each row of metrics rewrites hparams.yaml, which takes longer the more hyperparameters there "
-        "are.",
+        "With CSVLogger, each row of metrics rewrites hparams.yaml, which gets slow with many hyperparameters.",
         ("CSVLogger is slow with many hyperparameters", "hparams.yaml is written at every step"),
     ),
-    note="The first row of metrics and each change of the hyperparameters still write the file. Hyperparameters other "
-    "than numbers, strings, lists and dicts are written with every row, because a change cannot be detected. A "
-    "deleted file is written again at the next change.",
+    note="The file is still written with the first row of metrics and after each change of the "
+    "hyperparameters. If hyperparameters contain objects other than numbers, strings, lists and dicts, "
+    "the file is written with every row, because changes cannot be detected. A deleted file is written "
+    "again at the next change.",
 )

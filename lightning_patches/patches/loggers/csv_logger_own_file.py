@@ -32,15 +32,15 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "A CSVLogger with an existing version mixes its rows with those of the earlier run, or ends the run with a "
-        "ValueError if the two log different metrics.",
+        "A CSVLogger with an existing version mixes its rows with those of the earlier run, or ends the run "
+        "with a ValueError if the two runs log different metrics.",
         ("dict contains fields not in fieldnames", "metrics.csv has rows of an earlier run"),
         error="ValueError: dict contains fields not in fieldnames: '...'",
     ),
     opt_in="users who run a script again with the same version of CSVLogger and want only the rows of the last run",
     signs=("CSVLogger version",),
-    note="Opt-in because metrics.csv of the earlier run is deleted, as in the fixed releases and as Lightning's "
-    "warning announces. A script that continues a run under the same version and expects one file with all rows must "
-    "use another version.",
+    note="Opt-in because metrics.csv of the earlier run is deleted, as in the fixed releases and as "
+    "Lightning's warning announces. A script that continues a run under the same version and expects one "
+    "file with all rows must use another version.",
     around=("csv-logger-step",),
 )

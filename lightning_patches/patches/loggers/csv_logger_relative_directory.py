@@ -1,4 +1,4 @@
-"""CSVLogger with a relative directory, and Fabric's, does not overwrite version_0."""
+"""CSVLogger with a relative directory, and Fabric's CSVLogger, don't overwrite version_0."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def _get_next_version(original: Callable[..., int], namespace: str) -> Callable[
         folder = os.path.join(self._root_dir, self.name)
         fs = getattr(self, "_fs", None)
         if version == 0 and (os.path if fs is None else fs).isdir(folder):
-            # The original removes the directory's name from paths that may start differently, and Fabric's searches
-            # the parent directory, so neither finds existing versions.
+            # The original removes the directory's name from listed paths, which may start differently. Fabric's
+            # CSVLogger lists the parent directory. So neither finds existing versions.
             version = next_version(fs, folder)
         return version
 
@@ -38,12 +38,13 @@ PATCH = Patch(
         others=((17139, "2.0.3"),),
     ),
     impact=Impact(
-        "Fabric's CSVLogger writes each run to version_0, and so does the Trainer's below 2.0.3 with a relative or "
-        "remote directory, such as CSVLogger('logs'): the metrics of the run before are lost.",
+        "Fabric's CSVLogger always writes to version_0, so the metrics of the previous run are lost. Below "
+        "2.0.3 the Trainer's CSVLogger does the same with a relative or remote directory, such as "
+        "CSVLogger('logs').",
         ("metrics.csv of the last run is gone", "CSVLogger always writes to version_0"),
     ),
-    opt_in="users who use Fabric's CSVLogger, or one with a relative directory",
+    opt_in="users who use Fabric's CSVLogger, or the Trainer's CSVLogger with a relative directory",
     signs=("CSVLogger",),
-    note="Opt-in because a script may expect the newest run in version_0.",
+    note="Opt-in because a script may expect the latest run in version_0.",
     after=("logger-version-folder-names",),
 )

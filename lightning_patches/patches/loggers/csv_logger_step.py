@@ -1,4 +1,4 @@
-"""Fabric's CSVLogger keeps counting steps after writing its file."""
+"""Fabric's CSVLogger continues its step count after it writes its file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _count_saved(original: Callable[..., None], namespace: str) -> Callable[...,
 
 def _step_after_saved(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def log_metrics(self: Any, metrics: Any, step: Optional[int] = None) -> None:
-        saved = getattr(self._experiment, "__dict__", {}).get(_SAVED, 0)  # other objects may have a __getattr__
+        saved = getattr(self._experiment, "__dict__", {}).get(_SAVED, 0)  # other objects may define __getattr__
         if step is None and saved:
             step = saved + len(self._experiment.metrics)
         original(self, metrics, step)
@@ -45,8 +45,9 @@ PATCH = Patch(
         "rows. With flush_logs_every_n_steps=1, all steps are 0.",
         ("step in metrics.csv starts again at 0", "every row of metrics.csv has step 0"),
     ),
-    note="Affects only log_metrics without a step, which happens only with Fabric: the Trainer always passes a step. "
-    "Rows with an explicit step and the first rows of a file are unchanged. A script that detects writes by the "
-    "restarting steps finds one series of steps instead. Without the patch, call log_metrics(..., step=N) with the "
-    "number of the row, as Lightning 2.0.5 to 2.0.9 count it.",
+    note="The patch affects only log_metrics without a step, which occurs only with Fabric: the Trainer always "
+    "passes a step. Rows with an explicit step, and the rows before the first write, are unchanged. A "
+    "script that detects writes by the restarting steps now finds a single series of steps. Without the "
+    "patch, call log_metrics(..., step=N) with the number of the row, as Lightning 2.0.5 to 2.0.9 count "
+    "it.",
 )

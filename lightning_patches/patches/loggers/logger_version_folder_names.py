@@ -1,4 +1,4 @@
-"""Loggers ignore folders whose names contain no version."""
+"""Loggers ignore folders whose names contain no version number."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ PATCH = Patch(
         tests=("tests/tests_fabric/loggers/test_csv.py::test_automatic_versioning",),
     ),
     impact=Impact(
-        "A folder next to the runs whose name starts with version_ but has no number, such as version_best, makes "
-        "TensorBoardLogger, CSVLogger and the Trainer fail.",
+        "If the folder of the runs contains a folder whose name starts with version_ but has no number, such "
+        "as version_best, TensorBoardLogger, CSVLogger and the Trainer fail.",
         ("ValueError: invalid literal for int() with base 10: '...'", "in _get_next_version"),
         error="ValueError: invalid literal for int() with base 10: 'best'",
     ),

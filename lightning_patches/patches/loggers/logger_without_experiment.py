@@ -1,4 +1,4 @@
-"""A custom logger needs no experiment attribute."""
+"""A custom logger does not need an experiment attribute."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 
 def _call_setup_hook(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _call_setup_hook(trainer: Any) -> None:
-        # Loggers with __getattr__ or __slots__ are left to the original.
+        # The original handles loggers with __getattr__ or __slots__.
         without = [
             logger
             for logger in trainer._loggers
@@ -41,7 +41,7 @@ PATCH = Patch(
         fixed_in="2.0.8",
     ),
     impact=Impact(
-        "A subclass of Logger without an experiment attribute ends the run before it starts.",
+        "A run with a Logger subclass that has no experiment attribute fails before it starts.",
         ("object has no attribute 'experiment'",),
         error="AttributeError: '...' object has no attribute 'experiment'",
     ),

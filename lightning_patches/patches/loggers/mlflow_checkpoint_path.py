@@ -18,7 +18,7 @@ class _WithTextPaths:
 
     @property
     def experiment(self) -> _WithTextPaths:
-        self._client = self._logger.experiment  # starts the run, whose id is read next
+        self._client = self._logger.experiment  # starts the run; the original reads its id next
         return self
 
     def log_artifact(self, run_id: str, path: str, artifact_path: Any) -> None:
@@ -48,5 +48,5 @@ PATCH = Patch(
         ("Invalid artifact path", "sequence item 0: expected str instance, PosixPath found"),
         error="MlflowException: Invalid artifact path: ...",
     ),
-    note="checkpoint_path_prefix keeps working; 2.6.0 removed it together with the bug.",
+    note="checkpoint_path_prefix still works; 2.6.0 removed it together with the bug.",
 )

@@ -35,6 +35,6 @@ PATCH = Patch(
         error="PermissionError: [Errno 13] Permission denied: '/...test'",
         frames=("/pytorch/loggers/mlflow.py", "tempfile.py"),
     ),
-    note="Temporary files go to Python's directory for them, TMPDIR or /tmp. If it is not writable, Python uses the "
-    "working directory.",
+    note="Temporary files are written to Python's directory for them (TMPDIR or /tmp). If that is not "
+    "writable, Python uses the working directory.",
 )

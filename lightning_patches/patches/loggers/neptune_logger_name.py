@@ -11,7 +11,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 def _getattr(original: None, namespace: str) -> Any:
     def __getattr__(name: str) -> Any:  # noqa: N807
         if name == "NeptuneLogger":
-            # Upstream's stub, which raises a complete error, but which pytorch.loggers no longer exports.
+            # Upstream's stub raises an error that explains the removal, but pytorch.loggers no longer exports it.
             return upstream_module(namespace, "pytorch.loggers.neptune").NeptuneLogger
         raise AttributeError(f"module 'pytorch.loggers' of {namespace} has no attribute {name!r}")
 
@@ -32,6 +32,6 @@ PATCH = Patch(
     ),
     opt_in="users who cannot import a package because it imports NeptuneLogger and does not use it",
     signs=("NeptuneLogger",),
-    note="Opt-in because a program that checks for NeptuneLogger by catching ImportError would find it. Without the "
-    "patch, import it from lightning.pytorch.loggers.neptune.",
+    note="Opt-in because a program that imports NeptuneLogger in a try block, to find out if it exists, would "
+    "find it. Without the patch, import it from lightning.pytorch.loggers.neptune.",
 )

@@ -23,7 +23,7 @@ def _start(original: Callable[..., None], namespace: str) -> Callable[..., None]
 def _update(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _update(self: Any, trainer: Any, pl_module: Any, batch: Any, iter_num: int) -> None:
         counted = vars(self).get("_counted", {}).get(trainer.state.stage)
-        if counted is None:  # a subclass that does not call our method
+        if counted is None:  # a subclass did not call our _start
             original(self, trainer, pl_module, batch, iter_num)
             return
         throughput = self._throughputs[trainer.state.stage]
@@ -36,7 +36,7 @@ def _update(original: Callable[..., None], namespace: str) -> Callable[..., None
 
         throughput.update = update_with_sums
         try:
-            original(self, trainer, pl_module, batch, 1)  # the number of samples of one batch
+            original(self, trainer, pl_module, batch, 1)  # passing 1 gives the number of samples in one batch
         finally:
             del throughput.update
 
@@ -49,10 +49,10 @@ def _on_validation_end(original: Callable[..., None], namespace: str) -> Callabl
         stages = upstream_module(namespace, "pytorch.trainer.states").RunningStage
         training, validating = stages.TRAINING, stages.VALIDATING
         if trainer.sanity_checking or trainer.state.fn != "fit" or validating not in self._t0s:
-            return  # there was no training before, or this rank measures no time
+            return  # no training came before, or this rank measures no time
         trained = self._throughputs[training]._time
         validated = self._throughputs[validating]._time
-        # The windows contain times since the start, not times of batches: the last one is the total.
+        # The windows contain times since the start, not times of single batches, so the last entry is the total.
         end = self._t0s[validating] + (validated[-1] if validated else 0.0)
         self._t0s[training] = end - (trained[-1] if trained else 0.0)
 
@@ -65,8 +65,8 @@ PATCH = Patch(
     group="crash",
     changes_results=Effect(
         "numbers",
-        "ThroughputMonitor logs the samples of batches that differ in size, counts batches from the start of this run "
-        "(and of each validation in it), and excludes the time of validation",
+        "ThroughputMonitor logs the samples of batches that differ in size, counts batches from the start "
+        "of this run (and of each validation in it), and excludes the time of validation",
     ),
     affected=(">=2.2.0,<2.6.0",),
     targets=(
@@ -76,8 +76,8 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(21257, 20235), pull_requests=(21291, 20236), fixed_in="2.6.0"),
     impact=Impact(
-        "ThroughputMonitor ends a training that validates within an epoch, or whose batches differ in size, as the "
-        "last batch often does.",
+        "ThroughputMonitor ends a run with a ValueError if it validates within an epoch, or if its batches "
+        "differ in size, as the last batch often does.",
         ("Expected the value to increase, last: ", "ThroughputMonitor ValueError"),
         error="ValueError: Expected the value to increase, last: ..., current: ...",
     ),

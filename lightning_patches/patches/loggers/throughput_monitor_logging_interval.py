@@ -8,7 +8,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 
 
 class _LoggingEveryStep:
-    """A proxy of the Trainer with log_every_n_steps=1, the only interval that always passes the original's check."""
+    """A proxy of the Trainer with log_every_n_steps=1, which always passes the original's check."""
 
     log_every_n_steps = 1
 
@@ -34,8 +34,8 @@ PATCH = Patch(
     targets=(Target("pytorch.callbacks.throughput_monitor:ThroughputMonitor.setup", _setup),),
     upstream=Upstream(pull_requests=(19470,), commit="a00a999e0b", fixed_in="2.2.1"),
     impact=Impact(
-        "ThroughputMonitor raises an error at the start of training unless accumulate_grad_batches is a multiple of "
-        "log_every_n_steps. The Trainer's defaults, 1 and 50, are refused.",
+        "ThroughputMonitor raises an error at the start of training unless accumulate_grad_batches is a "
+        "multiple of log_every_n_steps. Even the Trainer's defaults, 1 and 50, raise it.",
         ("The `ThroughputMonitor` only logs when gradient accumulation is finished",),
         error="ValueError: The `ThroughputMonitor` only logs when gradient accumulation is finished. You set ...",
         frames=("/pytorch/callbacks/throughput_monitor.py",),

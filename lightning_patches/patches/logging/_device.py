@@ -1,4 +1,4 @@
-"""Device of a logged value."""
+"""Find out on which device the state of a logged metric is."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from typing import Any
 
 
 def is_on(metric: Any, device: Any) -> bool:
-    """True if the state of a ``_ResultMetric`` is on ``device``. Its ``device`` attribute never changes."""
+    """True if the state of a ``_ResultMetric`` is on ``device``.
+
+    Its ``device`` attribute is not used, because it never changes.
+    """
     state = vars(metric)
     value = state.get("value")
     if value is None:
-        return True  # a torchmetrics metric, which is set at the first update
+        return True  # for a torchmetrics metric, the value is set at the first update
     if value.device != device:
         return False
     batch_size = state.get("cumulated_batch_size")

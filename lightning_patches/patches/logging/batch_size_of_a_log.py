@@ -1,4 +1,4 @@
-"""self.log reads the batch size from the first tensor, and stops there."""
+"""self.log reads the batch size from the first tensor and does not search further."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
 def _extract(original: Callable[..., int], namespace: str) -> Callable[..., int]:
     def _extract_batch_size(self: Any, value: Any, batch_size: Any, meta: Any) -> int:
-        is_tensor = getattr(value, "is_tensor", False)  # a dictionary of values in 1.x has none
+        is_tensor = getattr(value, "is_tensor", False)  # a dict of values in 1.x has no is_tensor
         is_asked = self.batch is not None and is_tensor and meta.on_epoch and meta.is_mean_reduction
         if is_asked and batch_size is None and self.batch_size is None:
             sizes = upstream_module(namespace, _DATA)._extract_batch_size(self.batch)
@@ -33,15 +33,16 @@ PATCH = Patch(
     targets=(Target(f"{_RESULT}:_ResultCollection._extract_batch_size", _extract),),
     upstream=Upstream(issues=(10349, 10093)),
     impact=Impact(
-        "For an epoch mean, the first self.log of each step walks through the whole batch, and warns once per size if "
-        "its tensors differ in the first dimension. Lightning uses the size of the first tensor in any case.",
+        "For an epoch mean, the first self.log of each step searches the whole batch for tensors, and warns "
+        "once per size if they differ in the first dimension. Lightning uses the size of the first tensor in "
+        "any case.",
         (
             "Trying to infer the `batch_size` from an ambiguous collection",
             "_extract_batch_size is replaced by hand",
         ),
     ),
-    opt_in="users who log without batch_size= in a model whose batches are made of many tensors, such as graphs",
-    note="Opt-in because the warning shows that the mean may be weighted wrongly. Without the patch, pass the size: "
-    "self.log(name, value, batch_size=len(batch[0])). Lightning then doesn't walk through the batch, and weights the "
-    "mean correctly.",
+    opt_in="users who log without batch_size= in a model whose batches contain many tensors, such as graphs",
+    note="Opt-in because the warning shows that the mean may have wrong weights. Without the patch, pass the "
+    "size: self.log(name, value, batch_size=len(batch[0])). Lightning then doesn't search the batch, and "
+    "weights the mean correctly.",
 )

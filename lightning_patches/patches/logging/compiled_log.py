@@ -14,8 +14,8 @@ def _log_eagerly(original: Callable[..., None], namespace: str) -> Callable[...,
 
     def log(self: Any, *args: Any, **kwargs: Any) -> None:
         nonlocal eager
-        # Without torch._dynamo nothing is compiled. Don't query if the caller is compiled: torch 2.6 and 2.7 return a
-        # reference that the caller does not own, which often crashes the process.
+        # Without torch._dynamo nothing is compiled. Don't ask torch if the caller is compiled: torch 2.6 and 2.7 return
+        # a reference that the caller does not own, which often crashes the process.
         if "torch._dynamo" not in sys.modules:
             original(self, *args, **kwargs)
             return
@@ -29,7 +29,7 @@ def _log_eagerly(original: Callable[..., None], namespace: str) -> Callable[...,
 
 
 def _uncompiled(function: Callable[..., None]) -> Callable[..., None]:
-    """Disable compilation inside the function. torch's decorator costs 1 us per call, a thirtieth of a log."""
+    """Disable compilation inside the function, at less than the 1 us per call that torch's decorator costs."""
     import torch._dynamo
 
     if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 12):  # tested only with 2.12 and later
@@ -67,8 +67,9 @@ PATCH = Patch(
         error="torch._dynamo.exc.InternalTorchDynamoError: AttributeError: 'method' object has no attribute '__dict__'",
         frames=("torch/_dynamo/",),
     ),
-    note="torch.compile breaks the graph at each self.log, as with the official fix. Modules that are not compiled "
-    "log as without the patch. fullgraph=True and self.log don't work together: on Lightning 2.5.1 and 2.6.1 with "
-    "torch 2.6, they fail at the first self.log without the patch, too. Without the patch, don't compile the module.",
+    note="torch.compile breaks the graph at each self.log, as with the official fix. Modules that are not "
+    "compiled log as without the patch. fullgraph=True and self.log don't work together: on Lightning "
+    "2.5.1 and 2.6.1 with torch 2.6, they fail at the first self.log even without the patch. Without the "
+    "patch, don't compile the module.",
     after=("logged-number-precision",),
 )

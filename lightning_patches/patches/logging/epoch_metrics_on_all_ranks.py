@@ -1,4 +1,4 @@
-"""All ranks reduce the metrics of an epoch when rank zero does so for its progress bar."""
+"""All ranks reduce the metrics of an epoch when rank zero reduces them for its progress bar."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ def _epoch_end_reached(original: Callable[..., None], namespace: str) -> Callabl
     def epoch_end_reached(self: Any) -> None:
         original(self)
         trainer = self.trainer
-        # Properties of the Trainer and the strategy may be the user's: read none of them.
+        # A program may override properties of the Trainer and the strategy, so none of them are read.
         if trainer.state.stage == "train" and _has_ranks() and _has_lightnings(trainer.callbacks, namespace):
-            self.metrics  # noqa: B018  reduces them and keeps the results, which the bar of rank zero then takes
+            self.metrics  # noqa: B018  reduces the metrics and stores the results, which the progress bar of rank zero then reads
 
     return epoch_end_reached
 
@@ -26,7 +26,7 @@ def _has_ranks() -> bool:
 
 
 def _has_lightnings(callbacks: Any, namespace: str) -> bool:
-    """True if the progress bar asks for all metrics at an epoch's end, on rank zero only."""
+    """True if the progress bar is Lightning's, which reads all metrics at the end of an epoch, on rank zero only."""
     base = upstream_module(namespace, "pytorch.callbacks").ProgressBar
     bar = next((type(callback) for callback in callbacks if isinstance(callback, base)), None)
     return bar is not None and bar.__module__.partition(".")[0] in ("lightning", "pytorch_lightning")
@@ -46,16 +46,17 @@ PATCH = Patch(
     upstream=Upstream(issues=(19604, 21264)),
     witnesses=("pytorch.loops.fit_loop:_FitLoop.on_advance_end",),
     impact=Impact(
-        "A job of several ranks hangs at the end of an epoch, or gets wrong metrics, if on_train_epoch_end calls a "
-        "collective, such as metric.compute(), and the epoch's metrics are logged with sync_dist=True: rank zero "
-        "reduces them for its progress bar, the other ranks do not.",
+        "A job with several ranks hangs at the end of an epoch, or gets wrong metrics, if on_train_epoch_end "
+        "calls a collective, such as metric.compute(), and the epoch's metrics are logged with sync_dist=True: "
+        "rank zero reduces them for its progress bar, and the other ranks do not.",
         (
             "DDP hangs at the end of the epoch in on_train_epoch_end with self.log(sync_dist=True, prog_bar=True)",
             "training hangs with metric.compute() in on_train_epoch_end and a progress bar",
             "deadlock with on_epoch=True and sync_dist=True under DDP",
         ),
     ),
-    note="Equivalent to the same job with enable_progress_bar=False. Each rank reduces the metrics before the hooks "
-    "of an epoch's end instead of after them; rank zero already does. Only with a progress bar of Lightning, since "
-    "one of the program may ask for no metrics.",
+    note="Each rank reduces the metrics before the hooks at the end of an epoch instead of after them; rank "
+    "zero already does. The results equal those of the same job with enable_progress_bar=False. The patch "
+    "acts only with a progress bar of Lightning, since a progress bar of the program may not read the "
+    "metrics.",
 )

@@ -31,5 +31,6 @@ PATCH = Patch(
         "step can be several times slower.",
         ("self.log is slow since 2.4.0", "training slower after upgrade to 2.4"),
     ),
-    note="A metric on another device than the logged value, as after an earlier fit or a search, is still moved.",
+    note="A metric on another device than the logged value, for example after an earlier fit or a search, is "
+    "still moved.",
 )

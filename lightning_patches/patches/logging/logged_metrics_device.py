@@ -1,4 +1,4 @@
-"""Logged metrics follow the device of the logged value."""
+"""Logged metrics are moved to the device of the logged value."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
 def _update_metrics(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def update_metrics(self: Any, key: str, value: Any, batch_size: int) -> None:
-        # The teardown of an earlier run moved its metrics to the CPU. The state must be on the value's device. Moves
-        # are rare and comparisons are cheap; the official fix moves every time.
+        # The teardown of an earlier run moved its metrics to the CPU, but the state must be on the value's device.
+        # Comparing devices is cheap; the official fix moves the metric at each call.
         metric, device = self[key], value.device
         if not is_on(metric, device):
             metric.to(device)

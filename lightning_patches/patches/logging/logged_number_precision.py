@@ -1,4 +1,4 @@
-"""Logged Python numbers are kept in float32, even in half precision."""
+"""Logged Python numbers are stored in float32, even in half precision."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def _log_number(original: Callable[..., None], namespace: str) -> Callable[..., 
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "values logged in half precision"),
+    changes_results=Effect("numbers", "logged values in half precision"),
     affected=(">=1.9.0,<2.1.3",),
     targets=(Target("pytorch.core.module:LightningModule.log", _log_number),),
     upstream=Upstream(pull_requests=(19046,), commit="1fcb4ae637", fixed_in="2.1.3"),
     impact=Impact(
-        "With precision='bf16-true' or '16-true', Python numbers passed to self.log lose all but the first two or "
+        "With precision='bf16-true' or '16-true', Python numbers passed to self.log are rounded to two or "
         "three digits.",
         ("self.log rounds numbers in bf16-true",),
     ),

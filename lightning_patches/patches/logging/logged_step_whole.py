@@ -1,4 +1,4 @@
-"""Loggers get an integral step as an int."""
+"""Loggers get a step that was logged with self.log as an int."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _log_metrics(original: Callable[..., None], namespace: str) -> Callable[...,
     def log_metrics(self: Any, metrics: Any, step: Optional[int] = None) -> None:
         if step is not None or "step" not in metrics or not self.trainer.loggers:
             return original(self, metrics, step)
-        self._logged_metrics.update(metrics)  # includes the step, as on stock
+        self._logged_metrics.update(metrics)  # includes the step, as without the patch
         return original(self, {name: metrics[name] for name in metrics if name != "step"}, int(metrics["step"]))
 
     return log_metrics
@@ -23,7 +23,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    changes_results=Effect("files", "the step is written as a whole number"),
+    changes_results=Effect("files", "the step is written as an integer"),
     affected=(">=1.9.0,<2.5.2",),
     targets=(
         Target(f"{_CONNECTORS}:_LoggerConnector.log_metrics", _log_metrics, since="2.0.0"),
@@ -37,11 +37,11 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/trainer/connectors/test_logger_connector.py::test_uses_step_metric",),
     ),
     impact=Impact(
-        "With self.log('step', ...), loggers get the step as a float: loggers with a typed step refuse it, and "
+        "With self.log('step', ...), loggers get the step as a float: loggers that require an int fail, and "
         "CSVLogger writes 3.0.",
         ("step can be a float", "TypeError: 'float' object cannot be interpreted as an integer"),
         error="TypeError: 'float' object cannot be interpreted as an integer",
     ),
-    opt_in="users who log a value named step and have a logger that refuses it",
+    opt_in="users who log a value named step and have a logger that does not accept a float",
     note="Opt-in because the files of loggers that accept a float change.",
 )

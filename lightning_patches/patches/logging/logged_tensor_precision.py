@@ -20,7 +20,7 @@ def _update(original: Callable[..., None], namespace: str) -> Callable[..., None
             dtype = torch.promote_types(torch.get_default_dtype(), torch.float32)
             if torch.is_floating_point(value):
                 value = value.to(dtype)
-            elif dtype != torch.get_default_dtype():  # else the original does the same, with a warning
+            elif dtype != torch.get_default_dtype():  # otherwise the original converts it, with a warning
                 upstream_module(namespace, _RESULT).warning_cache.warn(
                     f"The value of `self.log({self.meta.name!r}, ...)` in `{self.meta.fx}` is {value.dtype}; logged"
                     f" values are kept as floating point numbers, this one as {dtype}."
@@ -34,7 +34,7 @@ def _update(original: Callable[..., None], namespace: str) -> Callable[..., None
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "values logged in half precision"),
+    changes_results=Effect("numbers", "logged values in half precision"),
     affected=(">=1.9.0,<2.1.0",),
     targets=(Target(f"{_RESULT}:_ResultMetric.update", _update),),
     upstream=Upstream(pull_requests=(18686,), commit="b69f3c6d10", fixed_in="2.1.0", tests=(_TEST,)),

@@ -35,11 +35,11 @@ PATCH = Patch(
         fixed_in="2.6.1",
     ),
     impact=Impact(
-        "With AdvancedProfiler(dump_stats=True), fit fails, without the profiler's report, if a callback such as "
-        "ModelCheckpoint or EarlyStopping monitors a metric with a slash, such as val/loss.",
+        "With AdvancedProfiler(dump_stats=True), fit fails without the profiler's report if a callback such as "
+        "ModelCheckpoint or EarlyStopping monitors a metric with a slash in its name, such as val/loss.",
         ("[Callback]ModelCheckpoint{'monitor':", "[Callback]EarlyStopping{'monitor':"),
         error="FileNotFoundError: [Errno 2] No such file or directory: ...[Callback]ModelCheckpoint{'monitor': ...",
     ),
-    note="The name changes only if saving under the action's name fails. The official fix changes the names of all "
-    "files.",
+    note="A file name differs from the action's name only if saving under that name fails. The official fix "
+    "changes the names of all files.",
 )

@@ -34,11 +34,11 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/profilers/test_profiler.py::test_advanced_profiler_nested",),
     ),
     impact=Impact(
-        "On Python 3.12 and later, fit with profiler='advanced' fails as soon as an action starts within another.",
+        "On Python 3.12 and later, fit with profiler='advanced' fails as soon as an action starts within another one.",
         ("Another profiling tool is already active", "profiler='advanced' does not work on Python 3.12"),
         error="ValueError: Another profiling tool is already active",
         frames=("/profilers/advanced.py",),
     ),
-    note="As in the official fix, an action is not measured while a nested action runs, nor after it. Another "
-    "profiler around the training, such as python -m cProfile, still causes the error.",
+    note="As in the official fix, an action is not measured while a nested action runs, nor afterwards. "
+    "Another profiler around the training, such as python -m cProfile, still causes the error.",
 )

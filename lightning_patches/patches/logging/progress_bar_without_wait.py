@@ -13,7 +13,7 @@ def _metrics(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
     def metrics(self: Any, on_step: bool) -> Any:
         shown = [metric for metric in self.values() if metric.meta.prog_bar]
         for metric in shown:
-            metric.meta.prog_bar = False  # else the original reads each from the device
+            metric.meta.prog_bar = False  # otherwise the original reads each value from the device
         try:
             found = original(self, on_step)
         finally:
@@ -60,8 +60,8 @@ PATCH = Patch(
     ),
     opt_in="users who log with prog_bar=True in fast steps on a GPU",
     signs=("prog_bar",),
-    note="Opt-in because it helps only in fast steps on a GPU with a progress bar that is refreshed rarely: on a CPU, "
-    "reading takes longer. The same numbers are shown at the same time. A tensor that a program puts into "
-    "trainer.progress_bar_metrics also becomes a number. Without the patch, use prog_bar=False if no progress bar is "
-    "shown.",
+    note="Opt-in because it helps only in fast steps on a GPU with a progress bar that is refreshed rarely: on "
+    "a CPU, the patch makes reading slower. The same numbers are shown at the same time. A tensor that a "
+    "program puts into trainer.progress_bar_metrics also becomes a number. Without the patch, use "
+    "prog_bar=False if no progress bar is shown.",
 )

@@ -1,4 +1,4 @@
-"""Warn if ranks log different names with sync_dist=True."""
+"""Warn when ranks log different names with sync_dist=True."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONNECTOR = "pytorch.trainer.connectors.logger_connector"
 _SAID = "lightning_patches/logged/said"
 
 _rounds: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
-"""Number of comparisons of this process. Ranks that run the same code count the same."""
+"""Counters of this process's comparisons. Ranks that run the same code have equal counts."""
 
 
 def _metrics(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -54,7 +54,7 @@ def _is_synced(metric: Any, namespace: str) -> bool:
     sync = metric.meta.sync
     if not sync.should or sync.rank_zero_only or sync.group is not None:
         return False
-    home = home_of(getattr(sync.fn, "__func__", None))  # a custom function may not communicate
+    home = home_of(getattr(sync.fn, "__func__", None))  # a custom function may not reduce the value across ranks
     return home.startswith(f"{namespace}.") and not home.endswith(".single_device")
 
 
@@ -103,8 +103,8 @@ PATCH = Patch(
         ),
     ),
     after=("progress-bar-without-wait",),
-    note="This patch fixes nothing: it warns once. Nothing else changes. It compares the names of an epoch before "
-    "Lightning synchronizes them, with one request to the process group's key-value store. It waits for no other rank "
-    "and adds no collective. Values that are synchronized within a custom group, or by a strategy with a custom "
-    "reduce, are not checked.",
+    note="This patch fixes nothing: it warns once. It compares the names of an epoch before Lightning "
+    "synchronizes them, with one request to the process group's key-value store. It waits for no other "
+    "rank and adds no collective. Values that are synchronized within a custom group, or by a strategy "
+    "with a custom reduce, are not checked.",
 )

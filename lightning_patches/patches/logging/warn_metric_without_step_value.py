@@ -1,4 +1,4 @@
-"""Warn when a metric that was only updated is logged on_step."""
+"""Warn when self.log(on_step=True) gets a metric that has no value for the step."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ PATCH = Patch(
     targets=(Target("pytorch.trainer.connectors.logger_connector.result:_ResultMetric.update", _update),),
     upstream=Upstream(issues=(20160,)),
     impact=Impact(
-        "self.log(name, metric, on_step=True) logs nothing at a step if the metric was updated by metric.update(), "
-        "or is a running metric of torchmetrics such as RunningMean.",
+        "self.log(name, metric, on_step=True) logs nothing at a step if the program called metric.update() "
+        "instead of the metric itself, or if the metric is one of torchmetrics' running metrics such as "
+        "RunningMean.",
         (
             "no step values are logged for a torchmetrics metric after update()",
             "RunningMean is not logged on_step",
         ),
     ),
     after=("logged-tensor-precision",),
-    note="This patch fixes nothing: it warns once for each name. Equivalent to the same program, whose log stays as it "
-    "is.",
+    note="This patch fixes nothing: it warns once for each name.",
 )

@@ -1,39 +1,39 @@
-"""What the training loop still has to do for the batch at whose end a checkpoint was saved."""
+"""Let a resumed epoch loop do what follows the batch at whose end the checkpoint was saved."""
 
 from __future__ import annotations
 
 from typing import Any, Callable
 
 _REST = "_rest_of_saved_batch"
-"""Attribute of the epoch loop: True if its next `advance` only does the rest of the saved batch."""
+"""Attribute of the epoch loop: True if its next `advance` must train nothing, and only finish the saved batch."""
 _RESTORED = "_restored_pass"
-"""Attribute of the fit loop: the data loaders got the state of a pass whose batches have all been trained on."""
+"""Attribute of the fit loop: True if the data loaders were restored to a pass whose batches have all been used."""
 _MAY_BE_EMPTY = "_pass_may_be_empty"
-"""Attribute of the epoch loop: the next batch is the first after such a pass."""
+"""Attribute of the epoch loop: True if the next batch is the first one after such a pass."""
 
 
 def finish(loop: Any) -> None:
-    """Have the epoch loop do what follows the batch: a validation that is due, schedulers, the end of the epoch."""
+    """Make the epoch loop do what follows the saved batch: a due validation, schedulers, and the end of the epoch."""
     setattr(loop, _REST, True)
 
 
 def pass_is_over(loop: Any) -> None:
-    """Have the fit loop begin the next pass of the data loaders after a restored one that is over."""
+    """Make the fit loop begin the next pass over the data loaders, because the restored pass is over."""
     setattr(loop.trainer.fit_loop, _RESTORED, True)
 
 
 def may_be_empty(loop: Any) -> None:
-    """Have the epoch loop begin another pass if the one that it is about to train on is empty."""
+    """Make the epoch loop begin another pass if its next pass turns out to be empty."""
     setattr(loop, _MAY_BE_EMPTY, True)
 
 
 def is_stateful(loop: Any) -> bool:
-    """True if a data loader gets a state back."""
+    """True if a data loader has a state to restore."""
     return any(hasattr(loader, "load_state_dict") for loader in loop.trainer.fit_loop._combined_loader.flattened)
 
 
 def is_validation_due(loop: Any) -> bool:
-    """True if a validation follows the batch that the epoch loop has just trained on."""
+    """True if a validation follows the batch on which the epoch loop has just trained."""
     check = loop._should_check_val_fx
     return bool(check(loop.trainer.fit_loop._data_fetcher) if check.__code__.co_argcount > 1 else check())
 
@@ -42,7 +42,7 @@ def advance(original: Callable[..., None], namespace: str) -> Callable[..., None
     def advance(self: Any, data_fetcher: Any) -> None:
         if vars(self).pop(_REST, False):
             self.val_loop.restarting = False
-            return  # on_advance_end does the rest
+            return  # on_advance_end does what follows the batch
         if not vars(self).pop(_MAY_BE_EMPTY, False):
             original(self, data_fetcher)
             return
@@ -51,7 +51,7 @@ def advance(original: Callable[..., None], namespace: str) -> Callable[..., None
         except StopIteration:
             if self.batch_progress.current.ready:
                 raise
-            iter(data_fetcher)  # a loader that reads its restored state late has just ended the restored pass
+            iter(data_fetcher)  # the loader has applied its restored state only now, and so ended the restored pass
             original(self, data_fetcher)
 
     return advance
@@ -60,9 +60,9 @@ def advance(original: Callable[..., None], namespace: str) -> Callable[..., None
 def on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_run_start(self: Any, data_fetcher: Any) -> None:
         is_next = not self._restarting and vars(self.trainer.fit_loop).pop(_RESTORED, False)
-        # Without a length, the fetcher has seen that the restored pass is over, and has begun the next one.
+        # If the data has no length, the fetcher has already found the end of the restored pass and begun the next one.
         has_begun = is_next and bool(getattr(data_fetcher, "batches", ()))
-        self._restarting = self._restarting or has_begun  # so that the original does not begin another one
+        self._restarting = self._restarting or has_begun  # so that the original does not begin another pass
         try:
             original(self, data_fetcher)
         finally:

@@ -1,4 +1,4 @@
-"""Validation keeps accumulated gradients."""
+"""A validation keeps accumulated gradients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
     def on_run_start(self: Any, *arguments: Any, **named: Any) -> None:
         trainer = self.trainer
         without = trainer.state.fn != "fit" or trainer.accumulate_grad_batches == 1
-        if without or not trainer.fit_loop._should_accumulate():  # also considers the strategy and custom loops
+        if without or not trainer.fit_loop._should_accumulate():  # this check includes the strategy and custom loops
             original(self, *arguments, **named)
             return
         attributes = vars(trainer.lightning_module)
@@ -21,7 +21,7 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
             attributes.pop("zero_grad", None)
             attributes.update(had)
 
-        # Replaces only the first call, with which the loop starts. Hooks that run later get the real method.
+        # Replace only the first call, with which the loop starts. Hooks that run later get the real method.
         attributes["zero_grad"] = put_back
         try:
             original(self, *arguments, **named)

@@ -1,4 +1,4 @@
-"""A step below a decorator gets the arguments that it names itself."""
+"""A decorated training_step gets only the arguments that it declares."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ PATCH = Patch(
     targets=(Target("pytorch.utilities.signature_utils:is_param_in_hook_signature", _is_param_in_hook_signature),),
     upstream=Upstream(pull_requests=(17507,), commit="3867045de4", fixed_in="2.0.3"),
     impact=Impact(
-        "A decorated training_step(self, batch) or training_step(self, dataloader_iter), whose decorator takes *args "
-        "and uses functools.wraps, gets both batch and batch_idx, which ends the training.",
+        "If a decorator with *args and functools.wraps is applied to training_step(self, batch) or "
+        "training_step(self, dataloader_iter), Lightning passes both batch and batch_idx, and training fails.",
         (
             "a decorated training_step gets too many arguments",
             "training_step() takes 2 positional arguments but 3 were given",
@@ -33,9 +33,9 @@ PATCH = Patch(
         error="TypeError: ....training_step() takes 2 positional arguments but 3 were given",
         frames=("/pytorch/strategies/strategy.py",),
     ),
-    opt_in="users who decorate a training_step without batch_idx, on releases below 2.0.3",
-    note="Opt-in because a decorator that takes batch_idx and does not pass it on is then called without it, as from "
-    "2.0.3 on. Without the patch, declare training_step(self, batch, batch_idx). The patch looks through several "
-    "decorators; 2.0.3 to 2.6.6 look through one.",
+    opt_in="users of releases below 2.0.3 who decorate a training_step without batch_idx",
+    note="Opt-in because a decorator that takes batch_idx and does not pass it on is then called without it, "
+    "as from 2.0.3 on. The patch looks through several decorators; 2.0.3 to 2.6.6 look through one. "
+    "Without the patch, declare training_step(self, batch, batch_idx).",
     after=("hook-signature",),
 )

@@ -1,4 +1,4 @@
-"""Lightning below 2.2 keeps modules in evaluation mode that the model has put there."""
+"""Lightning below 2.2 keeps modules in the evaluation mode that the model chose."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
-    changes_results=Effect("numbers", "modules that are in evaluation mode when fit starts stay there"),
+    changes_results=Effect("numbers", "modules that are in evaluation mode when fit starts stay in that mode"),
     affected=(">=2.0.0,<2.2.0",),
     targets=(
         Target("pytorch.loops.fit_loop:_FitLoop.reset", _reset),
@@ -72,12 +72,13 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(18930,), pull_requests=(18951,), commit="3d448ac48d", fixed_in="2.2.0"),
     impact=Impact(
-        "Modules that the model has put into evaluation mode, such as a frozen backbone with batch norm or dropout, "
-        "are put back into training mode when fit starts and after each validation.",
+        "Modules that the model has put into evaluation mode, such as a frozen backbone with batch norm or "
+        "dropout, are switched back to training mode when fit starts and after each validation.",
         ("frozen backbone is put back into train mode", "eval mode of a submodule is lost when fit begins"),
     ),
-    opt_in="users who put a part of the model into evaluation mode, on releases below 2.2.0",
-    note="Opt-in because programs rely on Lightning to switch to training mode: with the patch, as from 2.2.0 on, a "
-    "model that is in evaluation mode when fit starts stays there, as models from from_pretrained() are. Set the mode "
-    "that you want. on_validation_model_train and on_test_model_train are called if the module overrides them.",
+    opt_in="users of releases below 2.2.0 who put a part of the model into evaluation mode",
+    note="Opt-in because programs rely on Lightning to switch to training mode: with the patch, as from 2.2.0 "
+    "on, a model that is in evaluation mode when fit starts stays in it. Models from from_pretrained() "
+    "are in this mode. Set the mode that you want. on_validation_model_train and on_test_model_train are "
+    "called if the module overrides them.",
 )

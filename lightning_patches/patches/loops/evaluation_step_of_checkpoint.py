@@ -39,7 +39,7 @@ def _put_progress_back(original: Callable[..., None], namespace: str) -> Callabl
 
 
 def _load_progress(loop: Any, saved: dict[str, Any]) -> None:
-    """Load the values of epoch, global step and logger step, without marking the loop as resumed."""
+    """Load the epoch, the global step and the logger's step, without marking the loop as resumed."""
     for name in _PROGRESS:
         if name in saved:
             attrgetter(name)(loop).load_state_dict(saved[name])
@@ -57,12 +57,13 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(20052, 19558), pull_requests=(21714,)),
     impact=Impact(
-        "trainer.test(ckpt_path=...) logs its results at the step where training ended, or at epoch 0 and step 0 in a "
-        "new script, instead of the checkpoint's epoch and step.",
+        "trainer.test(ckpt_path=...) logs its results at the step where training ended, or at epoch 0 and step "
+        "0 in a new script, instead of the checkpoint's epoch and step.",
         ("test is logged at step 0", "trainer.test with a checkpoint logs the last epoch"),
     ),
     opt_in="users who compare the test results of several checkpoints in one logger",
-    note="Opt-in because scripts that look up their test results at step 0, or at the last step, find them elsewhere. "
-    "Afterwards the Trainer has its previous epoch and step, so that fit() continues from there.",
+    note="Opt-in because scripts that look up their test results at step 0, or at the last step, find them at "
+    "another step. After the evaluation, the Trainer has its previous epoch and step, so that fit() "
+    "continues from there.",
     around=("resume-after-last-batch",),
 )

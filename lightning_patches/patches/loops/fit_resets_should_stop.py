@@ -28,7 +28,7 @@ PATCH = Patch(
             Consequence(
                 ("callback_metrics[ ... KeyError: '...",),
                 r"Checkpoint directory .{1,300}version_\d+.{1,100} exists and is not empty",
-                "the Trainer has run fit before, and after a fit that was stopped early the next one trains nothing",
+                "the Trainer ran fit earlier, and after a fit that was stopped early the next fit trains nothing",
             ),
         ),
     ),

@@ -1,4 +1,4 @@
-"""The Trainer's work around each hook costs less."""
+"""The Trainer does less work around each hook."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAME = "_current_fx_name"
 class _Around:
     """The Trainer's work around a hook: a debug message, the hook's name on the module, and the profiler."""
 
-    # Not with `Target.stock`: the lookup at each hook would take longer than the patch saves.
+    # `Target.stock` is not used: its lookup at each hook would take longer than the patch saves.
 
     def __init__(self, original: Callable[..., Any], namespace: str) -> None:
         self._call = distributions.module_name(namespace, _CALL)
@@ -32,7 +32,10 @@ class _Around:
 
     @property
     def names(self) -> dict[str, Any]:
-        """The names of Lightning's module. Looked up at a hook's call, since nothing may be imported earlier."""
+        """The namespace of Lightning's module.
+
+        It is looked up at the first hook, since nothing may be imported earlier.
+        """
         if not self._names:
             found = sys.modules["torch"].nn.Module.__setattr__
             if _is_of("torch.nn.modules.module", found):  # not wrapped by other code
@@ -47,7 +50,10 @@ class _Around:
         return self._names
 
     def is_heard(self) -> bool:
-        """True if a handler receives Lightning's debug message. Then the original must log it, from its own line."""
+        """True if debug messages are enabled.
+
+        Then the original must run, so that the message names the original's line.
+        """
         log = self.names["log"]
         return self._says_it and (
             type(log) is not logging.Logger or "debug" in log.__dict__ or log.isEnabledFor(logging.DEBUG)
@@ -56,14 +62,14 @@ class _Around:
     def setter(self, module: Any) -> Callable[[Any, str, Any], None]:
         """Return the function that sets an attribute of the module.
 
-        ``torch.nn.Module.__setattr__`` first searches parameters, buffers and submodules, which takes longer than the
-        rest. It is bypassed unless the class overrides it, or has a metaclass, which might see the lookups.
+        ``torch.nn.Module.__setattr__`` first searches parameters, buffers and submodules, which is slow. It is bypassed
+        unless the class overrides it or has a metaclass, which may define its own lookups.
         """
         cls = type(module)
         return object.__setattr__ if type(cls) is type and cls.__setattr__ is self._setattr else setattr
 
     def idle(self, profiler: Any) -> bool:
-        """True if this is Lightning's profiler that does nothing, without overrides."""
+        """True if the profiler is Lightning's PassThroughProfiler, which does nothing, without overrides."""
         cls = type(profiler)
         if cls is not self._idle or _parts(cls) != self._parts:
             return False
@@ -176,13 +182,13 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(20388,)),
     impact=Impact(
-        "The Trainer sets the name of the current hook on the model through torch's slow attribute access, 44 times "
-        "per step, and enters a profiler context that does nothing 16 times. Together this is a third of the "
-        "Trainer's overhead per step of a small model.",
+        "The Trainer sets the name of the current hook on the model through torch's slow attribute access, 44 "
+        "times per step, and enters a profiler context that does nothing, 16 times. Together this is a third "
+        "of the Trainer's overhead per step of a small model.",
         ("training with the Trainer is slower than the same loop in plain PyTorch", "Trainer overhead small model"),
     ),
-    note="The name is written directly into the module's attributes, and the profiler that does nothing is skipped. "
-    "Modules that override __setattr__, a wrapped torch.nn.Module.__setattr__, and all profilers but the Trainer's "
-    "default still get each call. Debug messages of Lightning are printed if they are enabled. torch.compile traces "
-    "Lightning's original function.",
+    note="The name is written directly into the module's attributes, and the profiler that does nothing is "
+    "skipped. Modules that override __setattr__, a wrapped torch.nn.Module.__setattr__, and all profilers "
+    "except the Trainer's default still get each call. Debug messages of Lightning are printed if they "
+    "are enabled. torch.compile traces Lightning's original function.",
 )

@@ -14,7 +14,7 @@ def _is_param_in_hook_signature(original: Callable[..., bool], namespace: str) -
         hook_fx: Any, param: str, explicit: bool = False, min_args: Optional[int] = None
     ) -> bool:
         function = hook_fx.__func__ if type(hook_fx) is MethodType else hook_fx
-        # One that is wrapped, or says another signature, has that in its attributes.
+        # A function that is wrapped, or sets __signature__, has attributes.
         if type(function) is not FunctionType or function.__dict__:
             return original(hook_fx, param, explicit, min_args)
         code = function.__code__

@@ -1,4 +1,4 @@
-"""val_check_interval does not matter with limit_val_batches=0."""
+"""val_check_interval is ignored with limit_val_batches=0."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _setup_data_without_validation(original: Callable[..., None], namespace: str
         except ValueError as error:
             if trainer.limit_val_batches != 0 or not str(error).lstrip().startswith("`val_check_interval`"):
                 raise
-            # All is set up by then; the original would only have one more warning to give.
+            # Everything is set up at this point; only a possible warning of the original is missing.
             if trainer.loggers and self.max_batches < trainer.log_every_n_steps and not trainer.fast_dev_run:
                 _warn(namespace, "pytorch.loops.fit_loop", trainer, self.max_batches)
 
@@ -38,7 +38,7 @@ def _reset_without_validation(original: Callable[..., None], namespace: str) -> 
 
 
 def _warn(namespace: str, module: str, trainer: Any, batches: int) -> None:
-    """Give the warning that the original would have given next."""
+    """Issue the warning that the original would have issued next."""
     home = upstream_module(namespace, module)
     home.rank_zero_warn(
         f"Trainer(log_every_n_steps={trainer.log_every_n_steps}) is more than the {batches}"
@@ -62,8 +62,9 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/loops/test_training_loop.py::test_val_check_interval_with_limit_val_batches_zero",),
     ),
     impact=Impact(
-        "Training with limit_val_batches=0 fails before its first batch if val_check_interval is larger than the "
-        "number of training batches. The error advises setting limit_val_batches to 0.",
+        "Training with limit_val_batches=0 fails before its first batch if val_check_interval is larger than "
+        "the number of training batches. The error advises setting limit_val_batches to 0, which is already "
+        "set.",
         ("must be less than or equal to the number of the training batches",),
         error="ValueError:  `val_check_interval` (...) must be less than or equal to the number of the "
         "training batches (...).",

@@ -10,7 +10,7 @@ from lightning_patches.patches.loops import _saved_batch
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 _CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
 _COUNTED = "_saved_batch_is_counted"
-"""Attribute of the epoch loop that got its state from a checkpoint in on_train_batch_end: the batch was counted."""
+"""Attribute of the epoch loop: True if the patch has counted the saved batch as completed."""
 
 
 def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -64,14 +64,15 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/loops/test_loops.py::test_restart_parity",),
     ),
     impact=Impact(
-        "Resumed from a checkpoint that was saved at the end of a batch, as ModelCheckpoint does it with "
-        "every_n_train_steps or train_time_interval, the loops count that batch twice: the run takes one "
-        "optimizer step more than the same run without a break, and its counters are off by one.",
+        "If a checkpoint was saved at the end of a batch, as ModelCheckpoint does with every_n_train_steps or "
+        "train_time_interval, the resumed run counts that batch twice: it takes one optimizer step more than "
+        "an uninterrupted run, and its counters are off by one.",
         ("global_step is off by one after resuming from a checkpoint in the middle of an epoch",),
     ),
     after=("evaluation-step-of-checkpoint", "resume-single-iteration"),
     around=("resume-after-last-batch",),
-    note="Equivalent to the run without a break, and to 2.5.0, but for two differences: on_train_epoch_start is called "
-    "again for the epoch that continues, since programs rely on that, and a validation that is due at the saved batch "
-    "is run, which 2.5.0 leaves out. Programs that correct the counts in on_load_checkpoint are unchanged.",
+    note="The resumed run equals the uninterrupted run, as in 2.5.0, with two differences from 2.5.0: "
+    "on_train_epoch_start is called again for the epoch that continues, since programs rely on that, and "
+    "a validation that is due at the saved batch runs. Programs that correct the counters in "
+    "on_load_checkpoint are unchanged.",
 )

@@ -1,4 +1,4 @@
-"""A program that Python runs with -O trains."""
+"""Training works in a program that Python runs with -O."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 
 
 def _next(original: Callable[[Any], Any], namespace: str) -> Callable[[Any], Any]:
-    def __next__(self: Any) -> Any:  # noqa: N807  it replaces one of this name
+    def __next__(self: Any) -> Any:  # noqa: N807  it replaces a method of this name
         if __debug__:
             return original(self)
         self._start_profiler()

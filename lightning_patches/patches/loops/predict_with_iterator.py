@@ -12,7 +12,7 @@ def _predict_step(original: Callable[..., None], namespace: str) -> Callable[...
         try:
             original(self, *args, **kwargs)
         except UnboundLocalError as error:
-            # The bug is in the original's last statement. All other work is done, and nothing must be stored.
+            # The bug is in the original's last statement, which has nothing to store here. All other work is done.
             raised = error.__traceback__ and error.__traceback__.tb_next
             if raised is None or raised.tb_next is not None or self._return_predictions:
                 raise

@@ -20,7 +20,7 @@ def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..
         is_epoch_over = epoch.ready == epoch.started == epoch.processed > 0
         is_over = is_epoch_over and batch.is_last_batch and batch.current.completed == batch.current.ready
         if is_over and loop.epoch_loop.global_step < loop.epoch_loop.max_steps:
-            # The loop's setter always continues within the epoch if max_steps is set.
+            # With max_steps, the loop's own property setter would always continue within the epoch.
             upstream_module(namespace, "pytorch.loops.loop")._Loop.restarting.fset(loop, False)
             if epoch.completed < epoch.processed:
                 loop.epoch_progress.increment_completed()
@@ -38,8 +38,8 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(19617,)),
     impact=Impact(
-        "With max_steps, a run that is resumed from the end of an epoch starts with an epoch of a single batch with "
-        "an invalid batch index, and calls the epoch's hooks for it.",
+        "With max_steps, a run that is resumed from the end of an epoch starts with an epoch of a single batch "
+        "with an invalid batch index, and calls the epoch's hooks for it.",
         ("resumed training runs an epoch of one batch", "batch_idx is the number of batches after resuming"),
         consequences=(
             Consequence(
@@ -54,7 +54,7 @@ PATCH = Patch(
         ),
     ),
     added="0.2.0",
-    note="A run that is resumed within an epoch, or has reached max_steps, is unchanged. Without the patch, use "
-    "max_epochs instead of max_steps.",
+    note="A run that is resumed within an epoch, or that has reached max_steps, is unchanged. Without the "
+    "patch, use max_epochs instead of max_steps.",
     after=("evaluation-step-of-checkpoint", "mid-epoch-resume", "warn-mid-epoch-resume"),
 )

@@ -1,4 +1,4 @@
-"""Training can be resumed with a validation set without a length."""
+"""A run whose validation set has no length can be resumed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _increment_progress(original: Callable[..., None], namespace: str) -> Callab
         except OverflowError:
             if float("inf") not in self.max_batches:
                 raise
-            # A loader without a length has no last batch to set the progress to.
+            # A loader without a length has no last batch, so the progress can't be set to it.
 
     return increment_progress_to_evaluation_end
 

@@ -16,7 +16,7 @@ def _reset_fit_loop(original: Callable[..., None], namespace: str) -> Callable[.
         batch = self.epoch_loop.batch_progress
         is_last = batch.is_last_batch
         if self.restarted_mid_epoch and self.epoch_loop.restarted_on_train_batch_end:
-            batch.is_last_batch = False  # or the original counts the epoch as done
+            batch.is_last_batch = False  # otherwise the original counts the epoch as done
         try:
             original(self)
         finally:
@@ -30,7 +30,7 @@ def _reset_epoch_loop(original: Callable[..., None], namespace: str) -> Callable
         if self.trainer.fit_loop.restarted_mid_epoch and self._num_ready_batches_reached():
             if self.restarted_on_train_batch_end:
                 self.batch_progress.increment_completed()
-                self._restart_stage = "restarted_on_last"  # or the original begins the next epoch
+                self._restart_stage = "restarted_on_last"  # otherwise the original begins the next epoch
                 _saved_batch.finish(self)
                 _saved_batch.pass_is_over(self)
             elif self.restarted_on_last and _saved_batch.is_stateful(self):
@@ -54,9 +54,10 @@ PATCH = Patch(
     ),
     upstream=Upstream(),
     impact=Impact(
-        "A run that is resumed from a checkpoint on the last batch of an epoch, where ModelCheckpoint saves if "
-        "every_n_train_steps divides the length of the epoch, skips that epoch's validation and on_train_epoch_end, "
-        "and on_train_epoch_start of the next epoch. With a stateful data loader, the next epoch has no batches.",
+        "If a checkpoint was saved on the last batch of an epoch, as ModelCheckpoint does if "
+        "every_n_train_steps divides the length of the epoch, the resumed run skips that epoch's validation "
+        "and on_train_epoch_end, and on_train_epoch_start of the next epoch. With a stateful data loader, the "
+        "next epoch has no batches.",
         (
             "validation is skipped after resuming from a checkpoint of every_n_train_steps",
             "on_train_epoch_end is not called for the epoch that was resumed at its last batch",
@@ -66,6 +67,6 @@ PATCH = Patch(
     ),
     after=("resume-single-iteration",),
     note="Runs that are resumed from another batch are unchanged. Means of values that were logged before the "
-    "checkpoint are lost, because no checkpoint contains them. Without the patch, save at another batch than the last "
-    "one of an epoch.",
+    "checkpoint are lost, because no checkpoint contains them. Without the patch, save at another batch "
+    "than the last one of an epoch.",
 )

@@ -1,4 +1,4 @@
-"""Resumed training creates one iterator of its data, not two."""
+"""A resumed run creates one iterator of its data instead of two."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from lightning_patches import notices
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _RESUMING = "_resuming_from_checkpoint"
-"""Attribute of the fit loop: True if it resumes a training, not a search."""
+"""Attribute of the fit loop: True if it resumes training, False if a tuner's search restored its state."""
 
 
 def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        # A search (tuner) also restores the loops, within a run or before it.
+        # A tuner's search also restores the loops, within a run or before it.
         path = self.trainer._checkpoint_connector._ckpt_path
         is_training = getattr(self, "_data_fetcher", None) is None and path is not None
         setattr(self, _RESUMING, is_training)
@@ -36,8 +36,8 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
                 "dropout, noise) are those of Lightning 2.5.3; LIGHTNING_PATCHES=-resume-single-iteration keeps those "
                 "of this release",
             )
-        # The fit loop has created the iterator of this epoch. The original creates another one in every epoch but the
-        # first, unless it continues within an epoch.
+        # The fit loop has already created the iterator of this epoch. The original would create another one, unless
+        # this is the first epoch or the loop continues within an epoch.
         self._restarting = True
         try:
             original(self, data_fetcher)
@@ -55,7 +55,10 @@ def _draws(combined_loader: Any) -> bool:
 
 
 def _is_unused(data_fetcher: Any) -> bool:
-    """True if training has not taken a batch from the fetcher. A fetcher without a length prefetches one."""
+    """True if training has not used a batch of the fetcher.
+
+    If the data has no length, the fetcher fetches one batch ahead.
+    """
     return bool(data_fetcher.fetched == len(getattr(data_fetcher, "batches", ())))
 
 
@@ -75,17 +78,18 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/loops/test_double_iter_in_iterable_dataset.py::test_resume_training_with",),
     ),
     impact=Impact(
-        "When training is resumed from a checkpoint, the first epoch calls iter() on the data twice: worker processes "
-        "start twice, and a stream or a stateful dataset loses the items that the first iterator took.",
+        "When training is resumed from a checkpoint, the first epoch calls iter() on the data twice: worker "
+        "processes start twice, and a stream or a stateful dataset loses the items that the first iterator "
+        "read.",
         (
             "iter called twice after resume",
             "IterableDataset skips samples after resuming from a checkpoint",
             "loss differs after resume with shuffled data",
         ),
     ),
-    note="Each iterator of a DataLoader draws a random number. With one iterator less, a resumed training draws other "
-    "numbers in all of its epochs: those of the fixed releases. They affect the order of shuffled data, or without "
-    "shuffling dropout and noise; one warning says so. With worker processes and a sampler with set_epoch, such as "
-    "DistributedSampler, the order is that of the first epoch: these releases pass the indices to the workers before "
-    "they call set_epoch.",
+    note="Each iterator of a DataLoader draws a random number. With one iterator less, a resumed run has other "
+    "random numbers in all of its epochs, the same as in the fixed releases. They affect the order of "
+    "shuffled data, or, without shuffling, dropout and noise; the patch prints one line about this. With "
+    "worker processes and a sampler with set_epoch, such as DistributedSampler, the order is that of the "
+    "first epoch, because these releases pass the indices to the workers before they call set_epoch.",
 )

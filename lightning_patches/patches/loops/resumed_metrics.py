@@ -1,4 +1,4 @@
-"""A resumed run has its monitored metrics, and schedulers step once for its epoch."""
+"""A resumed run has its monitored metrics, and schedulers step once for the resumed epoch."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _FIT_LOOP = "pytorch.loops.fit_loop:_FitLoop"
 _SAVED = "_monitored_metrics"
 """Key of the saved metrics in the state of the epoch loop, and attribute of a loop that has loaded a state."""
 _RESUMED = "_is_in_resumed_epoch"
-"""Attribute of the epoch loop: metrics may be missing, since the first process had them."""
+"""Attribute of the epoch loop: True in the resumed epoch, whose metrics the first process may have computed."""
 _ENDING = "_is_ending_resumed_epoch"
-"""Attribute of the epoch loop: schedulers other than ReduceLROnPlateau have had their step of this epoch."""
+"""Attribute of the epoch loop: True if schedulers other than ReduceLROnPlateau have already stepped for this epoch."""
 
 
 def _monitored(trainer: Any) -> set[str]:
     """The names of the metrics that schedulers and callbacks monitor."""
-    strategy = trainer._accelerator_connector.strategy  # a Trainer may have its own `strategy`
+    strategy = trainer._accelerator_connector.strategy  # a Trainer subclass may override `strategy`
     monitors = [config.monitor for config in strategy.lr_scheduler_configs if config.reduce_on_plateau]
     monitors += [getattr(callback, "monitor", None) for callback in trainer.callbacks]
     return {monitor for monitor in monitors if isinstance(monitor, str)}
@@ -42,7 +42,7 @@ def _on_load_checkpoint(original: Callable[..., None], namespace: str) -> Callab
     def on_load_checkpoint(self: Any, state_dict: Any) -> None:
         original(self, state_dict)
         epoch = self.trainer.fit_loop.epoch_progress.current
-        # Saved in on_train_epoch_end, before ReduceLROnPlateau steps.
+        # True if the checkpoint was saved in on_train_epoch_end, before ReduceLROnPlateau steps.
         has_ended = epoch.ready == epoch.processed == epoch.completed + 1
         setattr(self, _SAVED, (state_dict.get(_SAVED, {}), has_ended))
 
@@ -53,7 +53,7 @@ def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]
     def reset(self: Any) -> None:
         loop, trainer = self.epoch_loop, self.trainer
         saved, has_ended = vars(loop).pop(_SAVED, (None, False))
-        if saved is not None and trainer.ckpt_path is not None:  # not by a search for a learning rate
+        if saved is not None and trainer.ckpt_path is not None:  # a search for a learning rate has no ckpt_path
             metrics = trainer._logger_connector._callback_metrics
             for name, value in saved.items():
                 metrics.setdefault(name, value.to(trainer.strategy.root_device))
@@ -67,7 +67,7 @@ def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]
 
 
 def _step_plateaus(fit_loop: Any) -> None:
-    """Make the step of ReduceLROnPlateau for the epoch that has been processed last."""
+    """Step ReduceLROnPlateau for the last epoch that was processed."""
     loop, epoch = fit_loop.epoch_loop, fit_loop.epoch_progress.current
     completed, epoch.completed = epoch.completed, epoch.processed - 1  # trainer.current_epoch, as in the epoch
     try:
@@ -154,10 +154,10 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(18595, 14699, 20495)),
     impact=Impact(
-        "A resumed run has lost the metrics that EarlyStopping, ReduceLROnPlateau and ModelCheckpoint monitor. If the "
-        "checkpoint was saved after a validation, EarlyStopping, or ReduceLROnPlateau with interval='step', ends the "
-        "run with an error. ReduceLROnPlateau misses its step for the resumed epoch. Below 2.5.0, other schedulers "
-        "that step by epoch step twice for that epoch.",
+        "A resumed run lacks the metrics that EarlyStopping, ReduceLROnPlateau and ModelCheckpoint monitor. If "
+        "the checkpoint was saved after a validation, EarlyStopping, or ReduceLROnPlateau with "
+        "interval='step', ends the run with an error. ReduceLROnPlateau misses its step for the resumed epoch. "
+        "Below 2.5.0, other schedulers that step by epoch step twice for that epoch.",
         (
             "learning rate differs after resuming with ReduceLROnPlateau",
             "scheduler such as StepLR steps a second time for an epoch that was finished, after resuming",
@@ -166,8 +166,8 @@ PATCH = Patch(
         ),
     ),
     after=("eval-mode-kept", "resume-on-last-batch", "plateau-waits-for-validation", "early-stopping-before-minimum"),
-    note="The checkpoint stores the monitored metrics in the state of the epoch loop, where Lightning without the "
-    "patch ignores them. After a checkpoint without them, EarlyStopping and ReduceLROnPlateau miss one check or step, "
-    "without an error. Runs that are not resumed change only by these values in their checkpoints. Schedulers that a "
-    "program steps itself, in manual optimization, are unchanged.",
+    note="The patch saves the monitored metrics in the checkpoint, in the state of the epoch loop. Lightning "
+    "without the patch ignores them. If a checkpoint lacks them, EarlyStopping and ReduceLROnPlateau skip "
+    "one check or step, without an error. In runs that are not resumed, only these values in the "
+    "checkpoints change. Schedulers that a program steps itself, in manual optimization, are unchanged.",
 )

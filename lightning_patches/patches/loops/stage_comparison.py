@@ -28,6 +28,6 @@ PATCH = Patch(
         "strings to lower case and compares them.",
         ("lightning_utilities enums __eq__ is called many times at each step",),
     ),
-    note="Stages are first compared by identity. A stage that a program has set to a string, or to a member of "
-    "another enum, is compared as without the patch.",
+    note="Stages are first compared by identity. If a program sets the stage to a string, or to a member of "
+    "another enum, it is compared as without the patch.",
 )

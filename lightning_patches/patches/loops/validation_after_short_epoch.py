@@ -1,4 +1,4 @@
-"""Validation runs even if the training data has fewer batches than its length says."""
+"""Validation runs even if the training data has fewer batches than its length."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def _advance_to_the_end(original: Callable[..., None], namespace: str) -> Callab
 
 
 def _end_short_epoch(loop: Any, namespace: str) -> None:
-    """Run the end of an epoch whose data had fewer batches than its length says."""
+    """Do what belongs to the end of an epoch if the data had fewer batches than its length."""
     trainer, progress = loop.trainer, loop.batch_progress
     batches, every = progress.current.ready, trainer.val_check_batch
     if loop.restarting or progress.is_last_batch or batches == 0 or progress.current.completed < batches:
-        return  # no batch is missing, or on_train_batch_start ended the epoch
+        return  # no batch is missing, or on_train_batch_start ended the epoch early
     stepped = not loop._should_accumulate()
     progress.is_last_batch = True
     loop.update_lr_schedulers("epoch", update_plateau_schedulers=False)
@@ -35,15 +35,15 @@ def _end_short_epoch(loop: Any, namespace: str) -> None:
         and every is not None  # 2.6: time-based validation
         and loop._should_check_val_epoch()
         and trainer.num_training_batches % every == 0
-        and batches % every != 0  # else validation ran after the last batch
+        and batches % every != 0  # otherwise validation ran after the last batch
     )
     if not due:
         return
     _meet_other_ranks(loop)
     trainer.validating = True
     if stepped:
-        loop._batches_that_stepped -= 1  # loggers assign it to the last batch
-        # Before 2.1.0 the validation loop does it.
+        loop._batches_that_stepped -= 1  # so that loggers assign the validation to the last batch
+        # Before 2.1.0 the validation loop clears the gradients.
         if "data_fetcher" in inspect.signature(loop.on_advance_end).parameters:
             call = upstream_module(namespace, "pytorch.trainer.call")
             call._call_lightning_module_hook(trainer, "on_validation_model_zero_grad")
@@ -53,9 +53,10 @@ def _end_short_epoch(loop: Any, namespace: str) -> None:
 
 
 def _meet_other_ranks(loop: Any) -> None:
-    """Take part in the broadcast before the next batch, which exists from 2.5.2 on.
+    """Take part in the broadcast before the next batch, which 2.5.2 and later run.
 
-    A rank that has another batch and trains fails there. Without this call it would wait for a rank that validates.
+    A rank that still has a batch waits in this broadcast. It then fails, instead of waiting forever for a rank that
+    validates.
     """
     import torch.distributed as dist
 
@@ -69,14 +70,14 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect(
         "numbers",
-        "after a short epoch there is a validation and a step of the schedulers, and a checkpoint has is_last_batch",
+        "after a short epoch, validation runs and the schedulers step, and a checkpoint has is_last_batch",
     ),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.advance", _advance_to_the_end),),
     upstream=Upstream(issues=(19624, 10290), pull_requests=(21552,)),
     impact=Impact(
-        "If an IterableDataset yields fewer batches than its __len__ says, the validation at the end of the epoch is "
-        "skipped and the learning rate is not decayed, without a warning.",
+        "If an IterableDataset yields fewer batches than its __len__ returns, the validation at the end of the "
+        "epoch is skipped and the schedulers do not step, without a warning.",
         (
             "validation never runs with an IterableDataset",
             "IterableDataset with __len__ skips validation",
@@ -91,16 +92,17 @@ PATCH = Patch(
                     "callback_metrics[ ... KeyError: '...",
                 ),
                 "IterableDataset.{0,3} has .{0,3}__len__.{0,3} defined",
-                "an IterableDataset has a length, and yields fewer batches",
+                "an IterableDataset has a length, but yields fewer batches",
                 unless=r"of the following: .{0,1000}\bval|available metrics are: .{0,1000}\bval",
             ),
         ),
     ),
-    note="The last batch of such an epoch counts as the last: a checkpoint has is_last_batch, as with a correct "
-    "length. The same applies to fit(model, iter(loader)) after batches were taken from the iterator. Gradients that "
-    "accumulate_grad_batches holds back at the end of such an epoch still wait for the next epoch, because the last "
-    "batch is not recognized while it is trained on. A program that ends its epochs itself, or validates at other "
-    "times than their ends, gets no additional validation. If your dataset's length is too large on purpose to avoid "
-    "validation, set limit_val_batches=0. Without the patch, correct the dataset's __len__.",
+    note="The last batch of such an epoch counts as the last one: a checkpoint has is_last_batch, as with a "
+    "correct length. The same applies to fit(model, iter(loader)) after the program has taken batches "
+    "from the iterator. Gradients that accumulate_grad_batches accumulates at the end of such an epoch "
+    "still wait for the next epoch, because Lightning learns only after the last batch that it was the "
+    "last. A program that ends its epochs itself, or validates at other times than their ends, gets no "
+    "additional validation. If your dataset's length is too large on purpose to avoid validation, set "
+    "limit_val_batches=0. Without the patch, correct the dataset's __len__.",
     after=("skipped-epoch-schedulers",),
 )

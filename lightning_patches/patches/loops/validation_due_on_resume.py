@@ -1,4 +1,4 @@
-"""A resumed run makes the validation that was due when the checkpoint was saved."""
+"""A resumed run runs the validation that was due when the checkpoint was saved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
 
 def is_validation_left_out(loop: Any) -> bool:
-    """True if a resumed epoch loop is about to leave out the validation that follows the saved batch."""
+    """True if a resumed epoch loop would skip the validation that follows the saved batch."""
     is_within = loop.trainer.fit_loop.restarted_mid_epoch and loop.restarted_on_train_batch_end
     return bool(is_within and not loop._num_ready_batches_reached() and _saved_batch.is_validation_due(loop))
 
@@ -40,15 +40,15 @@ PATCH = Patch(
     upstream=Upstream(),
     impact=Impact(
         "If a validation follows the batch at which a checkpoint was saved, as with val_check_interval=100 and "
-        "every_n_train_steps=100, the resumed run does not make it.",
+        "every_n_train_steps=100, the resumed run skips that validation.",
         (
             "validation that was due is never run after resuming with val_check_interval and every_n_train_steps",
             "validation is missing after resuming from a checkpoint of every_n_train_steps",
         ),
     ),
-    opt_in="users who resume from checkpoints of batches that a validation follows",
+    opt_in="users who resume from checkpoints that were saved just before a validation within an epoch",
     signs=("ckpt_path val_check_interval every_n_train_steps",),
     after=("resume-on-last-batch",),
-    note="Opt-in, because programs work without that validation, and some want training to continue at once. "
-    "Equivalent to the run without a break.",
+    note="Opt-in because programs work without that validation, and some users want training to continue "
+    "immediately. With the patch, the resumed run equals the uninterrupted run.",
 )

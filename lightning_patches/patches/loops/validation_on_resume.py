@@ -1,4 +1,4 @@
-"""A resumed run does not repeat a validation that had ended when the checkpoint was saved."""
+"""A resumed run does not repeat a validation that was complete when the checkpoint was saved."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 
 _LEFT_OUT: dict[str, Callable[..., Any]] = {
     "_should_check_val_fx": lambda *_: False,
-    # Here on_advance_end only updates ReduceLROnPlateau, whose metric was lost with the first process.
+    # At this point on_advance_end only updates ReduceLROnPlateau, whose metric was lost with the first process.
     "update_lr_schedulers": lambda *_, **__: None,
 }
 
 
 def validates_again(loop: Any) -> bool:
-    """True if a resumed loop is about to repeat a validation that had ended.
+    """True if a resumed loop would repeat a validation that was complete.
 
-    The validation loop is still restarting only before the first training batch.
+    The validation loop is restarting only before the first training batch.
     """
     progress = loop.val_loop.batch_progress
     ended = progress.is_last_batch and progress.current.completed == progress.current.ready
@@ -46,7 +46,8 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
 def _marks_validation(loop: Any, namespace: str) -> bool:
     """True if the module overrides the hook that many programs use to turn the repeated validation into a sanity check.
 
-    Such a program (discussion 18110) would turn the first real validation into one if there were no repeated one.
+    Without the repeated validation, such a program (discussion 18110) would turn the first real validation into a
+    sanity check.
     """
     hook, module = "on_validation_model_zero_grad", loop.trainer.lightning_module
     base = upstream_module(namespace, "pytorch").LightningModule
@@ -55,7 +56,7 @@ def _marks_validation(loop: Any, namespace: str) -> bool:
 
 def _on_train_epoch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_epoch_end(self: Any, trainer: Any, *args: Any, **kwargs: Any) -> None:
-        # fit_loop is restarting until the first epoch ends.
+        # fit_loop.restarting is True until the first epoch ends.
         if not (trainer.fit_loop.restarting and self.monitor not in trainer.callback_metrics):
             original(self, trainer, *args, **kwargs)
 
@@ -78,8 +79,8 @@ PATCH = Patch(
         fixed_in="2.5.0",
     ),
     impact=Impact(
-        "A run that is resumed from a checkpoint saved at the end of a validation first validates one batch: the "
-        "metric of that batch is logged, and may become the best one.",
+        "A run that is resumed from a checkpoint saved at the end of a validation first validates one batch: "
+        "the metric of that batch is logged, and may become the best one.",
         (
             "validation runs first after resuming from a checkpoint",
             "validation metric is wrong after resuming",
@@ -90,10 +91,10 @@ PATCH = Patch(
     signs=("ckpt_path val_check_interval", "ckpt_path save_on_train_epoch_end"),
     after=("validation-own-randomness",),
     note="Opt-in because working programs can depend on that validation: those that read its metric in "
-    "on_train_epoch_end, and those that skip the first validation after a resume. With the patch, the former find no "
-    "metric, as from 2.5.0 on, and the latter skip a real validation. Modules that override "
-    "on_validation_model_zero_grad, the most common way to skip it (discussion 18110), are unchanged. EarlyStopping "
-    "and ReduceLROnPlateau miss one check, because the metric was lost with the first process; from 2.5.0 on they end "
-    "the run with an error instead (issue 18595, open). A validation that had not ended when the checkpoint was saved "
-    "continues.",
+    "on_train_epoch_end, and those that skip the first validation after a resume. With the patch, the "
+    "former find no metric, as from 2.5.0 on, and the latter skip a real validation. Modules that "
+    "override on_validation_model_zero_grad, the most common way to skip it (discussion 18110), are "
+    "unchanged. EarlyStopping and ReduceLROnPlateau miss one check, because the metric was lost with the "
+    "first process; from 2.5.0 on they end the run with an error instead (issue 18595, open). A "
+    "validation that was not complete when the checkpoint was saved continues.",
 )

@@ -17,7 +17,8 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
             with upstream_module(namespace, "pytorch.utilities.seed").isolate_rng():
                 return run()
 
-        # Look on the instance: the class has a decorated function, which does not reveal the decorated one.
+        # Replace run() on this object, because the function in the class is decorated and does not give access to the
+        # original.
         validation.run = run_isolated
         try:
             original(self, *args)
@@ -35,9 +36,9 @@ PATCH = Patch(
     targets=(Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_advance_end", _on_advance_end),),
     upstream=Upstream(issues=(16827,)),
     impact=Impact(
-        "Each validation, through its loader alone, takes random numbers that training would have taken: with the "
-        "same seed, the training data has another order and dropout drops other units as soon as validation runs more "
-        "or less often.",
+        "Each validation draws random numbers, at least in its DataLoader, that training would have drawn. "
+        "With the same seed, the order of the training data and the effect of dropout change as soon as "
+        "validation runs more or less often.",
         ("results change with val_check_interval", "validation affects shuffling of training data with a seed"),
     ),
     opt_in="users who compare runs with the same seed that validate at different intervals",
@@ -45,8 +46,9 @@ PATCH = Patch(
         "seed_everything val_check_interval",
         "seed_everything check_val_every_n_epoch",
     ),
-    note="Opt-in because with the same seed, every run that validates differs from a run without the patch. The "
-    "random states of torch, NumPy and Python are restored after each validation; if nothing else draws random "
-    "numbers, two validations draw the same. Without the patch, give the validation DataLoader its own generator.",
+    note="Opt-in because with the same seed, every run that validates differs from a run without the patch. "
+    "The random states of torch, NumPy and Python are restored after each validation; so if nothing else "
+    "draws random numbers in between, two validations draw the same ones. Without the patch, give the "
+    "validation DataLoader its own generator.",
     around=("validation-on-resume",),
 )

@@ -1,4 +1,4 @@
-"""Warn if on_train_epoch_start is not called since a run was resumed within an epoch."""
+"""Warn when on_train_epoch_start is not called because a run was resumed within an epoch."""
 
 from __future__ import annotations
 
@@ -41,11 +41,12 @@ PATCH = Patch(
     targets=(Target("pytorch.loops.fit_loop:_FitLoop.on_run_start", _on_run_start),),
     upstream=Upstream(),
     impact=Impact(
-        "From 2.5.0 on, a run that is resumed within an epoch does not call on_train_epoch_start for the rest of that "
-        "epoch. What a program sets there, such as the stage of a curriculum, is missing until the next epoch.",
+        "From 2.5.0 on, a run that is resumed within an epoch does not call on_train_epoch_start for the rest "
+        "of that epoch. State that a program sets in this hook, such as the stage of a curriculum, is missing "
+        "until the next epoch.",
         ("on_train_epoch_start is not called after resuming in the middle of an epoch",),
     ),
     after=("epoch-start-on-resume",),
-    note="This patch fixes nothing: it warns once. There is no warning if neither the module nor a callback of the "
-    "program has the hook. Nothing but the warning is new.",
+    note="This patch fixes nothing: it warns once. There is no warning if neither the module nor a callback of "
+    "the program has the hook.",
 )

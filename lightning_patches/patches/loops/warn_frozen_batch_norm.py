@@ -1,4 +1,4 @@
-"""Warn if Lightning below 2.2 puts frozen batch norm back into training mode."""
+"""Warn when Lightning below 2.2 switches frozen batch norm back to training mode."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 from lightning_patches.patches.checkpoints.compiled_names import parts
 
 _frozen: weakref.WeakKeyDictionary[Any, tuple[Any, list[tuple[str, Any]]]] = weakref.WeakKeyDictionary()
-"""By Trainer: its model, and the batch norm layers that were in evaluation mode before Lightning changed any.
+"""By Trainer: its model, and the batch norm layers that were in evaluation mode before Lightning switched modules.
 
-All references are weak, since a model references its Trainer.
+All references are weak, since a model refers to its Trainer.
 """
 
 
@@ -35,14 +35,15 @@ def _on_evaluation_model_eval(original: Callable[..., None], namespace: str) -> 
 def _remember(trainer: Any) -> None:
     model = trainer._accelerator_connector.strategy._lightning_module  # a Trainer subclass may override properties
     known, _ = _frozen.get(trainer, (weakref.ref(trainer), ()))
-    if model.training and known() is not model:  # else the whole model was in evaluation mode, not single layers
+    if model.training and known() is not model:  # otherwise the whole model was in evaluation mode, not single layers
         frozen = [(name, weakref.ref(part)) for name, part in _batch_norms(model) if not part.training]
         _frozen[trainer] = weakref.ref(model), frozen
 
 
 def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_advance_end(self: Any, *args: Any, **kwargs: Any) -> None:
-        # The program has had its turn in each hook before the batch, and in training_step.
+        # At this point, every hook before the batch and training_step have run, in which the program may set the mode
+        # again.
         _, frozen = _frozen.pop(self.trainer, (None, ()))
         switched = [name for name, part in frozen if getattr(part(), "training", False)]
         if switched:
@@ -79,13 +80,13 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(18930,), pull_requests=(18951,), fixed_in="2.2.0"),
     impact=Impact(
-        "A batch norm layer that the model has put into evaluation mode is put back into training mode when fit "
-        "starts and after each validation, and its statistics change.",
+        "A batch norm layer that the model has put into evaluation mode is switched back to training mode when "
+        "fit starts and after each validation, and its statistics change.",
         ("frozen batch norm changes its running_mean", "module.eval() in __init__ has no effect during fit"),
     ),
     added="0.2.0",
     after=("eval-mode-kept", "validation-on-resume", "validation-own-randomness"),
-    note="This patch fixes nothing: it warns once, after the first batch that changes the statistics. Nothing else "
-    "changes. From 2.2.0 on each module keeps its mode; below, the opt-in patch eval-mode-kept does the same.",
+    note="This patch fixes nothing: it warns once, after the first batch that changes the statistics. From "
+    "2.2.0 on each module keeps its mode; below 2.2.0, the opt-in patch eval-mode-kept does the same.",
     fixed_by=("eval-mode-kept",),
 )

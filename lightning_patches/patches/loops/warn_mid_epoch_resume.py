@@ -1,4 +1,4 @@
-"""Resuming from a checkpoint within an epoch warns that one step is taken twice."""
+"""Warn when a run is resumed within an epoch and counts the saved batch twice."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 _CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
 
 _SUMMARY = (
-    "Resumed from a checkpoint that was saved at the end of a batch, as ModelCheckpoint does with "
-    "every_n_train_steps or train_time_interval, the loops count that batch twice: the run takes one optimizer "
-    "step more than an uninterrupted run, and its counters are off by one."
+    "If a checkpoint was saved at the end of a batch, as ModelCheckpoint does with every_n_train_steps or "
+    "train_time_interval, the resumed run counts that batch twice: it takes one optimizer step more than an "
+    "uninterrupted run, and its counters are off by one."
 )
 
 
@@ -21,7 +21,8 @@ def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..
         original(self)
         if self._loaded_checkpoint and self.trainer.state.fn == "fit":
             progress = self.trainer.fit_loop.epoch_loop.batch_progress.current
-            if progress.completed < progress.processed:  # saved between the two, in on_train_batch_end
+            # A checkpoint that was saved in on_train_batch_end has a batch that is processed but not completed.
+            if progress.completed < progress.processed:
                 notices.warn_once(
                     "mid-epoch-resume",
                     f"This training is resumed from a checkpoint that was saved at the end of batch "
@@ -47,8 +48,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/loops/test_loops.py::test_restart_parity",),
     ),
     impact=Impact(_SUMMARY),
-    note="This patch fixes nothing: it warns once, when such a checkpoint is loaded without mid-epoch-resume. "
-    "Nothing else changes.",
+    note="This patch fixes nothing: it warns once, when such a checkpoint is loaded without mid-epoch-resume, "
+    "the default patch that fixes the bug.",
     after=("evaluation-step-of-checkpoint", "mid-epoch-resume"),
     fixed_by=("mid-epoch-resume",),
     around=("resume-after-last-batch",),

@@ -1,4 +1,4 @@
-"""Warn when a module that is trained is in evaluation mode at the start of fit."""
+"""Warn when a module with trainable parameters is in evaluation mode at the start of fit."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ PATCH = Patch(
     targets=(Target("pytorch.loops.fit_loop:_FitLoop.on_run_start", _on_run_start),),
     upstream=Upstream(issues=(20646, 20105)),
     impact=Impact(
-        "A pretrained model that comes in evaluation mode, as those of transformers do, stays in it: it is trained "
-        "without dropout and with fixed batch norm statistics. Below 2.2.0, fit calls train().",
+        "A pretrained model that is loaded in evaluation mode, such as a model of transformers, stays in this "
+        "mode: it trains without dropout and with fixed batch norm statistics. Below 2.2.0, fit calls train().",
         (
             "pretrained model is trained in eval mode",
             "dropout has no effect in training since Lightning 2.2",
@@ -45,7 +45,7 @@ PATCH = Patch(
         ),
     ),
     after=("epoch-start-on-resume", "warn-epoch-start-on-resume"),
-    note="This patch fixes nothing: it warns once. Equivalent to the same program, since some keep parts in "
-    "evaluation mode on purpose. 2.5.5 and later warn of every module in evaluation mode; this patch only of those "
-    "with parameters that require a gradient.",
+    note="This patch fixes nothing: it warns once, since some programs keep parts in evaluation mode on "
+    "purpose. 2.5.5 and later warn about every module in evaluation mode; this patch warns only about "
+    "modules whose parameters require a gradient.",
 )

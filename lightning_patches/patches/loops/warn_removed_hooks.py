@@ -1,4 +1,4 @@
-"""Warn at the start of fit about hooks of Lightning 1.x that 2.x silently never calls."""
+"""Warn at the start of fit about hooks of Lightning 1.x that 2.x never calls."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _verify_configuration(original: Callable[..., None], namespace: str) -> Call
 
 
 def _never_called(trainer: Any, module: Any) -> dict[str, str]:
-    """Return the uncalled hooks of the model and the callbacks, with replacements: ``{"Net.on_epoch_end": "..."}``."""
+    """Return the hooks that are never called, with replacements: ``{"Net.on_epoch_end": "..."}``."""
     from lightning_patches.known.removed import find
 
     model = type(module)
@@ -100,7 +100,7 @@ def _is_own(kind: type) -> bool:
 
 
 def _code_of(method: Any) -> Optional[CodeType]:
-    """Return the code of a function or of a descriptor in a class, without calls into the program's code."""
+    """Return the code of a function or of a descriptor in a class, without calling the program's code."""
     if type(method) in (staticmethod, classmethod):
         method = method.__func__
     elif type(method) is property:
@@ -115,9 +115,9 @@ def _does_something(code: Optional[CodeType]) -> bool:
 
 
 def _names_used(kinds: Iterable[type], wanted: set[str]) -> set[str]:
-    """Return the hooks that the program's code may call: code of its classes, of their modules, and on the stack.
+    """Return the hooks that the program's code may call: the code of its classes, of their modules, and on the stack.
 
-    Ignores calls in a function of the same name, since those are calls of ``super()``.
+    Calls in a function of the same name are ignored, since they are calls of ``super()``.
     """
     own = {owner for kind in kinds for owner in kind.__mro__ if _is_own(owner)}
     modules = {one.__module__ for one in own} | {"__main__"}
@@ -175,11 +175,11 @@ PATCH = Patch(
     upstream=Upstream(issues=(17187,)),
     impact=Impact(
         "A model or a callback that was written for Lightning 1.x has hooks that 2.x never calls, such as "
-        "on_epoch_end or training_step_end, and trains without them, without a warning.",
+        "on_epoch_end or training_step_end. Their code does not run, and there is no warning.",
         ("on_epoch_end is never called", "a hook of a callback does nothing in Lightning 2"),
     ),
-    note="This patch fixes nothing: it warns once about methods that are not empty and that no other code seems to "
-    "call. Nothing else changes. The warning names the hook that upstream's migration guide recommends. A program "
-    "that calls such a method itself gets no warning, if the call is in its classes, in their modules or in running "
-    "functions.",
+    note="This patch fixes nothing: it warns once about methods that are not empty and that no other code "
+    "seems to call. The warning names the hook that upstream's migration guide recommends. If the program "
+    "itself calls such a method, there is no warning, provided that the call is in its classes, in their "
+    "modules or in running functions.",
 )

@@ -1,4 +1,4 @@
-"""Warn if a resumed run leaves out the validation that was due when the checkpoint was saved."""
+"""Warn when a resumed run skips the validation that was due when the checkpoint was saved."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]
     def reset(self: Any) -> None:
         left_out = is_validation_left_out(self)
         original(self)
-        # The opt-in patch has changed the stage.
+        # The opt-in patch changes the restart stage.
         if left_out and self.restarted_on_train_batch_end:
             notices.warn_once(
                 "validation-due-on-resume",
@@ -33,9 +33,8 @@ PATCH = Patch(
     upstream=Upstream(),
     impact=Impact(
         "If a validation follows the batch at which a checkpoint was saved, as with val_check_interval=100 and "
-        "every_n_train_steps=100, the resumed run does not make it.",
+        "every_n_train_steps=100, the resumed run skips that validation.",
     ),
     after=("validation-due-on-resume", "resume-on-last-batch"),
-    note="This patch fixes nothing: it warns once. The opt-in validation-due-on-resume fixes it. "
-    "Nothing but the warning is new.",
+    note="This patch fixes nothing: it warns once. The opt-in patch validation-due-on-resume fixes the bug.",
 )

@@ -1,4 +1,4 @@
-"""Warn when a resumed run has validated on one batch before it trains."""
+"""Warn when a resumed run has repeated a validation on one batch before it trains."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
     def on_advance_end(self: Any, *args: Any) -> None:
         again = validates_again(self)
         original(self, *args)
-        # Lightning does not set _has_run in a sanity check, into which some programs turn this validation.
+        # Some programs turn this validation into a sanity check, in which Lightning does not set _has_run.
         if again and self.val_loop._has_run:
             notices.warn_once(
                 "validation-on-resume",
@@ -43,7 +43,7 @@ PATCH = Patch(
     ),
     after=("validation-on-resume", "validation-own-randomness", "warn-frozen-batch-norm"),
     fixed_by=("validation-on-resume",),
-    note="This patch fixes nothing: it warns once, after the first such validation, unless the program has skipped "
-    "that validation or turned it into a sanity check. Nothing else changes. The opt-in patch validation-on-resume "
+    note="This patch fixes nothing: it warns once, after the first such validation, unless the program has "
+    "skipped that validation or turned it into a sanity check. The opt-in patch validation-on-resume "
     "fixes the bug.",
 )

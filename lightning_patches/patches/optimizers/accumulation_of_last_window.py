@@ -1,4 +1,4 @@
-"""The last gradient accumulation of an epoch is divided by the number of its batches."""
+"""The gradients of an epoch's last accumulation are divided by its number of batches."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ PATCH = Patch(
     targets=(Target("pytorch.loops.optimization.automatic:_AutomaticOptimization._training_step", _training_step),),
     upstream=Upstream(issues=(19987,)),
     impact=Impact(
-        "With accumulate_grad_batches=4 and ten batches in an epoch, the last optimizer step has the gradients of two "
-        "batches, divided by four: they count half.",
+        "If accumulate_grad_batches does not divide the number of batches, the last optimizer step of an epoch "
+        "has too small gradients. With accumulate_grad_batches=4 and ten batches, it has the gradients of two "
+        "batches, divided by four.",
         ("gradient of the last accumulation window is too small",),
     ),
-    opt_in="users who set an accumulate_grad_batches that does not divide the number of batches in an epoch",
+    opt_in="users whose accumulate_grad_batches does not divide the number of batches in an epoch",
     signs=("accumulate_grad_batches",),
-    note="Opt-in, because it changes the results of programs that work. Unchanged: loaders without a length, whose "
-    "last batches are not known in time, manual optimization, and DeepSpeed, which divides the loss itself. "
-    "Equivalent to a loss that the program multiplies by the factor.",
+    note="The patch is equivalent to a program that multiplies its loss by the missing factor. Opt-in because "
+    "it changes the results of programs that work. Nothing changes for loaders without a length, because "
+    "their last batches are not known in time, for manual optimization, and for DeepSpeed, which divides "
+    "the loss itself.",
 )

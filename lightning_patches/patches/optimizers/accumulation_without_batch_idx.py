@@ -13,7 +13,7 @@ _LOOP = f"{_MODULE}:_AutomaticOptimization"
 
 def _with_batch_idx(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def with_batch_idx(self: Any, batch_idx: int, *args: Any, **kwargs: Any) -> Any:
-        # 0 means the first batch, or any batch if training_step has no batch_idx parameter.
+        # batch_idx is 0 for the first batch, and for every batch if training_step has no batch_idx parameter.
         return original(self, batch_idx or self.trainer.fit_loop.epoch_loop.batch_idx, *args, **kwargs)
 
     return with_batch_idx
@@ -36,8 +36,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/loops/test_training_epoch_loop.py::test_no_batch_idx_gradient_accumulation",),
     ),
     impact=Impact(
-        "With accumulate_grad_batches and a training_step(self, batch) without batch_idx, each batch discards the "
-        "gradients of the batch before it: only the last batch of each accumulation counts.",
+        "With accumulate_grad_batches and a training_step(self, batch) without batch_idx, each batch discards "
+        "the gradients of the previous one: only the last batch of each accumulation counts.",
         ("accumulate_grad_batches has no effect without batch_idx",),
     ),
 )

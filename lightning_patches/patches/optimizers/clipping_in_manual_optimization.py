@@ -80,8 +80,8 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(14598,)),
     impact=Impact(
-        "With automatic_optimization = False the Trainer refuses gradient_clip_val, because it does not know when the "
-        "gradients are complete.",
+        "With automatic_optimization = False the Trainer rejects gradient_clip_val, because it does not know "
+        "when the gradients are complete.",
         (
             "Automatic gradient clipping is not supported for manual optimization",
             "gradient_clip_val in manual optimization",
@@ -91,8 +91,9 @@ PATCH = Patch(
     opt_in="users who set gradient_clip_val for a model with manual optimization that does not clip gradients itself",
     signs=("automatic_optimization gradient_clip_val -clip_gradients",),
     note="Each step of an optimizer from self.optimizers() clips that optimizer's gradients through "
-    "configure_gradient_clipping, as automatic optimization does. Opt-in because upstream leaves clipping to the "
-    "model on purpose. Without the patch, call self.clip_gradients(optimizer, gradient_clip_val=1.0, "
-    "gradient_clip_algorithm='norm') before each optimizer.step(), and set no value in the Trainer. In 16-mixed "
-    "precision, self.clip_gradients clips scaled gradients unless you also enable clipping-of-scaled-gradients.",
+    "configure_gradient_clipping, as automatic optimization does. Opt-in because upstream leaves clipping "
+    "to the model on purpose. Without the patch, call self.clip_gradients(optimizer, "
+    "gradient_clip_val=1.0, gradient_clip_algorithm='norm') before each optimizer.step(), and don't set "
+    "gradient_clip_val in the Trainer. In 16-mixed precision, self.clip_gradients clips scaled gradients "
+    "unless you also enable the opt-in patch clipping-of-scaled-gradients.",
 )

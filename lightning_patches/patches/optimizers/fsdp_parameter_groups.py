@@ -1,4 +1,4 @@
-"""FSDP accepts an optimizer whose first parameter group has none of its parameters."""
+"""FSDP accepts an optimizer whose first parameter group has no FSDP parameters."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ PATCH = Patch(
         fixed_in="2.0.5",
     ),
     impact=Impact(
-        "FSDP refuses an optimizer whose first parameter group has no sharded parameter, although another group has "
-        "one.",
+        "FSDP rejects an optimizer whose first parameter group has no sharded parameter, although another "
+        "group has one.",
         ("The optimizer does not seem to reference any FSDP parameters",),
         error="ValueError: The optimizer does not seem to reference any FSDP parameters. ...",
     ),

@@ -32,12 +32,12 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/trainer/optimization/test_manual_optimization.py::test_multiple_optimizers_step",),
     ),
     impact=Impact(
-        "With manual optimization, a training_step that returns a TensorDict, a custom ModelOutput or another mapping "
-        "that is not a dict ends the run.",
+        "With manual optimization, a training_step that returns a TensorDict, a custom ModelOutput or another "
+        "mapping that is not a dict ends the run with an error.",
         ("In manual optimization, `training_step` must either return a Tensor or have no return",),
         error="lightning.fabric.utilities.exceptions.MisconfigurationException: In manual optimization, "
         "`training_step` must either return a Tensor or have no return",
     ),
-    note="The mapping needs no copy() method, unlike in the official fix. Results for a dict, a tensor or None are "
-    "unchanged.",
+    note="The official fix requires that the mapping has a copy() method; this patch does not. Results for a "
+    "dict, a tensor or None are unchanged.",
 )

@@ -1,4 +1,4 @@
-"""Manual optimization accepts learning rate schedulers that are not PyTorch's."""
+"""Manual optimization accepts learning rate schedulers that don't follow PyTorch's API."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "With manual optimization, configure_optimizers may not return a custom scheduler, although the program steps "
-        "it itself.",
+        "With manual optimization, Lightning rejects a custom scheduler from configure_optimizers, although "
+        "the program steps it itself.",
         ("doesn't follow PyTorch's LRScheduler API. You should override the `LightningModule.lr_scheduler_step` hook",),
         error="lightning.fabric.utilities.exceptions.MisconfigurationException: The provided lr scheduler `...` "
         "doesn't follow PyTorch's LRScheduler API. You should override the "

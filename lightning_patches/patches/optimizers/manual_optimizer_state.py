@@ -1,4 +1,4 @@
-"""self.optimizers() shows the optimizer's current state."""
+"""self.optimizers() returns wrappers with the optimizer's current state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Callable
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _OWN = {"step", "__del__", "_optimizer", "_strategy", "_on_before_step", "_on_after_step"}
-"""Attributes that belong to the wrapper, even if the optimizer also has them (an optimizer that wraps another)."""
+"""Attributes that belong to Lightning's wrapper. An optimizer that wraps another one may have the same names."""
 
 
 def _optimizers(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -26,13 +26,15 @@ def _optimizers(original: Callable[..., Any], namespace: str) -> Callable[..., A
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "a learning rate that is set through self.optimizers() after a resume is used"),
+    changes_results=Effect(
+        "numbers", "a learning rate that a program sets through self.optimizers() after a resume is used"
+    ),
     affected=(">=1.9.0,<2.0.7",),
     targets=(Target("pytorch.core.module:LightningModule.optimizers", _optimizers),),
     upstream=Upstream(pull_requests=(18280,), fixed_in="2.0.7"),
     impact=Impact(
-        "After a checkpoint is loaded, self.optimizers() shows the previous parameter groups and state: setting a "
-        "learning rate through it has no effect.",
+        "After a checkpoint is loaded, self.optimizers() returns wrappers with the previous parameter groups "
+        "and state: setting a learning rate through them has no effect.",
         ("setting the learning rate of self.optimizers() has no effect after resume",),
     ),
 )

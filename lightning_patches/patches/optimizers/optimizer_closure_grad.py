@@ -12,7 +12,7 @@ def _closure(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
     def closure(self: Any, *args: Any, **kwargs: Any) -> Any:
         import torch
 
-        # A custom backward may need no gradients, for example with an optimizer that uses only losses.
+        # A custom backward() may not need gradients, for example with an optimizer that uses only losses.
         loop = getattr(getattr(self._step_fn, "func", None), "__self__", None)
         strategy = getattr(getattr(getattr(loop, "trainer", None), "_accelerator_connector", None), "strategy", None)
         model = getattr(strategy, "_lightning_module", None)  # a Trainer subclass may override properties
@@ -35,8 +35,8 @@ PATCH = Patch(
     ),
     upstream=Upstream(pull_requests=(18268,), fixed_in="2.0.7"),
     impact=Impact(
-        "An optimizer whose step() runs under torch.no_grad() and does not enable gradients for its closure ends the "
-        "training at its first step.",
+        "If an optimizer's step() runs under torch.no_grad() and does not enable gradients for its closure, "
+        "training fails at its first step.",
         ("element 0 of tensors does not require grad and does not have a grad_fn",),
         error="RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
         frames=("/plugins/precision/precision",),

@@ -1,4 +1,4 @@
-"""ReduceLROnPlateau waits for validation if that does not run in every epoch."""
+"""ReduceLROnPlateau waits for validation if validation does not run in every epoch."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ _AWAITED = "_plateaus_that_await_validation"
 def _update_learning_rates(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def update_learning_rates(self: Any, interval: str, update_plateau_schedulers: bool) -> None:
         in_turn = update_plateau_schedulers and interval == "epoch"
-        if not in_turn or self.trainer.check_val_every_n_epoch in (
-            None,
-            1,
-        ):  # checked first, before properties that the program may override
+        # This check comes first, because the program may override the properties that are read below.
+        if not in_turn or self.trainer.check_val_every_n_epoch in (None, 1):
             original(self, interval, update_plateau_schedulers)
             return
         strategy = self.trainer.strategy
@@ -36,7 +34,7 @@ def _update_learning_rates(original: Callable[..., None], namespace: str) -> Cal
 
 
 def _awaits_validation(loop: Any, config: Any) -> bool:
-    """True if a scheduler lacks its metric in an epoch without validation, or lacked it in an earlier one."""
+    """True if the scheduler's metric is missing in this epoch without validation, or was missing in an earlier one."""
     if not (config.reduce_on_plateau and config.strict and loop.trainer.enable_validation):
         return False
     if loop._should_check_val_epoch() or (loop.trainer.current_epoch + 1) % config.frequency != 0:
@@ -60,10 +58,10 @@ PATCH = Patch(
         error="lightning.fabric.utilities.exceptions.MisconfigurationException: ReduceLROnPlateau conditioned "
         "on metric val_loss which is not available.",
     ),
-    note="A scheduler that has waited once is skipped in all epochs without validation. Schedulers that find their "
-    "metric in the first epoch, and those with strict=False, are unchanged. A misspelled metric still raises an "
-    "error, but at the first validation, or at the end of that epoch if there is no validation. The open pull request "
-    "treats all ReduceLROnPlateau schedulers this way, even those that monitor a training metric. Without the patch, "
-    'set "frequency": check_val_every_n_epoch in the dictionary of the scheduler, as the documentation of '
-    "configure_optimizers says.",
+    note="A scheduler that has waited once is skipped in all epochs without validation. Schedulers that find "
+    "their metric in the first epoch, and those with strict=False, are unchanged. A misspelled metric "
+    "still raises an error, but only at the first validation, or at the end of that epoch if there is no "
+    "validation. The open pull request does this for all ReduceLROnPlateau schedulers, even those that "
+    'monitor a training metric. Without the patch, set "frequency": check_val_every_n_epoch in the '
+    "scheduler's dictionary, as the documentation of configure_optimizers recommends.",
 )

@@ -25,7 +25,7 @@ def _steps_on_the_cpu(optimizer: Any) -> list[tuple[Any, Any]]:
     for group in optimizer.param_groups:
         if group.get("fused") or group.get("capturable"):
             continue
-        for parameter in group.get("params", ()):  # a custom optimizer may have none
+        for parameter in group.get("params", ()):  # a custom optimizer may have no "params"
             state = optimizer.state.get(parameter)
             step = state.get("step") if isinstance(state, dict) else None
             if isinstance(step, torch.Tensor) and step.ndim == 0 and step.device.type == "cpu":
@@ -46,12 +46,12 @@ PATCH = Patch(
         tests=("tests/tests_fabric/utilities/test_optimizer.py::test_optimizer_to_device",),
     ),
     impact=Impact(
-        "Training that is resumed on a GPU with Adam or another optimizer that counts its steps is slower than "
-        "before: each step waits for the GPU once per parameter to read the count.",
+        "After training is resumed on a GPU, Adam and other optimizers that count their steps are slower: each "
+        "step waits for the GPU once per parameter to read the count.",
         ("Adam is slower after loading a checkpoint", "training is slower after resume"),
     ),
-    note="A step count that torch needs on the device (fused, capturable), and a custom optimizer's step that is more "
-    "than a number, are still moved, also back to the CPU at the end. The official fix moves no state named step. "
-    "Code that reads Adam's step count after a resume finds it on the CPU, as in training that is not resumed; the "
-    "weights are the same.",
+    note="A step count that torch needs on the device (fused, capturable), and a custom optimizer's step that "
+    "is more than a number, are still moved, also back to the CPU at the end. The official fix never "
+    "moves state with the name step. Code that reads Adam's step count after a resume finds it on the "
+    "CPU, as in training that is not resumed; the weights are the same.",
 )

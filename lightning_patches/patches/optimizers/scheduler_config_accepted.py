@@ -11,7 +11,7 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 def _configure_schedulers(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def configure_schedulers(schedulers: Any, *args: Any, **kwargs: Any) -> Any:
         config = upstream_module(namespace, "pytorch.utilities.types").LRSchedulerConfig
-        # The dict with the same entries has always been accepted.
+        # Lightning accepts a dict with the same entries.
         given = [dict(vars(each)) if type(each) is config else each for each in schedulers]
         return original(given, *args, **kwargs)
 
@@ -29,12 +29,12 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(18870,)),
     impact=Impact(
-        "A model whose configure_optimizers returns an LRSchedulerConfig, which is in the type of that method, ends "
-        "in an AttributeError.",
+        "If configure_optimizers returns an LRSchedulerConfig, which its type annotation allows, fit ends with "
+        "an AttributeError.",
         ("'LRSchedulerConfig' object has no attribute 'optimizer'",),
         error="AttributeError: 'LRSchedulerConfig' object has no attribute 'optimizer'",
         frames=("/pytorch/core/optimizer.py",),
     ),
-    note="Equivalent to a dict with the same entries, which all releases accept. Who could rely on the old behavior: "
-    "no one, since it is an error.",
+    note="The patch is equivalent to a dict with the same entries, which all releases accept. No program can "
+    "rely on the behavior without the patch, since it is an error.",
 )

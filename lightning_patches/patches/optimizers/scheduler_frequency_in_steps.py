@@ -37,14 +37,14 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(17544,), pull_requests=(21926,)),
     impact=Impact(
-        "A scheduler with interval='step' and frequency=3 counts batches, and begins anew in each epoch: with two "
-        "batches in an epoch it never steps.",
+        "A scheduler with interval='step' and a frequency above 1 counts batches instead of optimizer steps, "
+        "and starts again in each epoch: with frequency=3 and two batches per epoch it never steps.",
         ("scheduler with interval step and a frequency never steps",),
     ),
-    opt_in="users who give a scheduler interval='step' and a frequency above 1",
+    opt_in="users who set interval='step' and a frequency above 1 for a scheduler",
     signs=("frequency lr_scheduler",),
     after=("plateau-waits-for-validation", "resumed-metrics"),
-    note="Opt-in, because it changes the learning rates of programs that work. Without accumulation, and with a "
-    "frequency that divides the number of batches in an epoch, it changes nothing. Equivalent to frequency=1 and a "
-    "scheduler with longer steps.",
+    note="The patch is equivalent to frequency=1 and a scheduler with longer steps. Opt-in because it changes "
+    "the learning rates of programs that work. Nothing changes without accumulation if the frequency "
+    "divides the number of batches in an epoch.",
 )

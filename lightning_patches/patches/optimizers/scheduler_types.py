@@ -1,7 +1,7 @@
 """Lightning 1.5 to 1.8.3 accepts the learning rate schedulers of torch 2.
 
 Before torch 2.0 all schedulers were subclasses of ``_LRScheduler``. torch 2.0 made ``LRScheduler`` their base class,
-and kept the old name for a class without these subclasses.
+and kept the old name for another class, which is not their base class.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def _configure(original: Callable[..., Any], namespace: str) -> Callable[..., An
     def _configure_schedulers(schedulers: list[Any], monitor: Optional[str], is_manual_optimization: bool) -> Any:
         from torch.optim import lr_scheduler
 
-        # In a dictionary a scheduler of any class is accepted. ReduceLROnPlateau has its own branch, so skip it.
+        # In a dict, Lightning accepts a scheduler of any class. ReduceLROnPlateau has its own branch, so skip it.
         torchs = getattr(lr_scheduler, "LRScheduler", lr_scheduler._LRScheduler)
         known = (lr_scheduler._LRScheduler, lr_scheduler.ReduceLROnPlateau)
         named = [

@@ -13,7 +13,7 @@ def _advance(original: Callable[..., None], namespace: str) -> Callable[..., Non
             original(self, *args, **kwargs)
         except StopIteration:
             progress = self.batch_progress
-            # Processed but not started: on_train_batch_start returned -1.
+            # The batch was processed but not started, so on_train_batch_start returned -1.
             if progress.current.processed > progress.current.started:
                 progress.is_last_batch = True
                 self.update_lr_schedulers("step", update_plateau_schedulers=False)
@@ -39,13 +39,14 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "When on_train_batch_start returns -1 to skip the rest of an epoch, the learning rate is not decayed at "
-        "the end of that epoch.",
+        "If on_train_batch_start returns -1 to skip the rest of an epoch, the learning rate schedulers do not "
+        "step at the end of that epoch.",
         ("learning rate does not change when on_train_batch_start returns -1",),
     ),
-    opt_in="users who return -1 from on_train_batch_start and don't step the schedulers, on releases below 2.6.0",
+    opt_in="users of releases below 2.6.0 who return -1 from on_train_batch_start and don't step the "
+    "schedulers themselves",
     signs=("on_train_batch_start lr_scheduler",),
-    note="Opt-in because a program that steps its schedulers itself after such an epoch works on these releases. With "
-    "the patch, as from 2.6.0 on, they would be stepped twice.",
+    note="Opt-in because a program that steps its schedulers itself after such an epoch works on these "
+    "releases. With the patch, as from 2.6.0 on, they would step twice.",
     after=("resume-on-last-batch", "mid-epoch-resume", "validation-due-on-resume", "stateful-loader-exact"),
 )

@@ -12,7 +12,7 @@ _COUNTS = "_lightning_patches_scheduler_steps"
 
 
 def _steps(loop: Any) -> list[Any]:
-    """How often each scheduler of interval "epoch" has been stepped."""
+    """Return the number of steps of each scheduler with interval "epoch"."""
     configs = loop.trainer.strategy.lr_scheduler_configs
     return [vars(config.scheduler).get("last_epoch") for config in configs if config.interval == "epoch"]
 
@@ -55,11 +55,11 @@ PATCH = Patch(
     witnesses=("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.advance",),
     upstream=Upstream(issues=(21296,), pull_requests=(21307,), commit="f7692a64a5", fixed_in="2.6.0"),
     impact=Impact(
-        "When on_train_batch_start returns -1 to skip the rest of an epoch, the learning rate is not decayed at "
-        "the end of that epoch.",
+        "If on_train_batch_start returns -1 to skip the rest of an epoch, the learning rate schedulers do not "
+        "step at the end of that epoch.",
     ),
-    note="This patch fixes nothing: it warns once, after the first such epoch, unless the program steps a scheduler "
-    "itself. Nothing else changes. The opt-in patch skipped-epoch-schedulers fixes the bug.",
+    note="This patch fixes nothing: it warns once, after the first such epoch, unless the program steps a "
+    "scheduler itself. The opt-in patch skipped-epoch-schedulers fixes the bug.",
     fixed_by=("skipped-epoch-schedulers",),
     after=("resumed-metrics",),
 )

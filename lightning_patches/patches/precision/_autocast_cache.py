@@ -1,8 +1,8 @@
 """Clear autocast's cache after a forward without gradients, in the Trainer and in Fabric.
 
 Autocast caches the half-precision copy of a weight until the end of its block. A copy that was created under
-``torch.no_grad()`` has no gradient, but torch before its PR 165068 also uses it in the training forward after it. This
-module clears the cache when gradients are enabled again inside Lightning's autocast, if torch has the bug.
+``torch.no_grad()`` has no gradient, but torch before its PR 165068 also uses it in a later forward with gradients. If
+torch has this bug, this module clears the cache whenever gradients are enabled again inside Lightning's autocast.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Iterator, Optional
 
 _found: Optional[bool] = None
-"""Result of the probe in this process, ``None`` before its first call."""
+"""Result of the probe in this process; ``None`` before its first call."""
 
 
 _lock = threading.Lock()
@@ -29,8 +29,8 @@ _open = 0
 def keeps_casts_without_grad() -> bool:
     """True if this torch uses cached copies without gradients in computations that need gradients.
 
-    Tested once per process with a weight of one element on the CPU, since the cache is the same for all devices. The
-    test runs in a new thread, so that modes of the program that count or record operations don't see it.
+    torch is tested once per process with a weight of one element on the CPU, since all devices share the cache. The
+    test runs in a new thread, so that the program's modes that count or record operations don't see it.
     """
     global _found
     if _found is None:
@@ -51,7 +51,7 @@ def _shows_it() -> bool:
             with torch.no_grad():
                 torch.mm(weight, weight)
             return not torch.mm(weight, weight).requires_grad
-    except RuntimeError:  # a build without this autocast: change nothing
+    except RuntimeError:  # this build has no autocast for the CPU: change nothing
         return False
 
 
@@ -64,7 +64,7 @@ def _is_compiling() -> bool:
 
 def forward_context(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def forward_context(self: Any) -> Any:
-        # Compiled code does not use the cache, and the probe would test the compiler instead.
+        # Compiled code does not use the cache, and the probe would be compiled, too.
         if _found is False or _is_compiling() or not keeps_casts_without_grad():
             return original(self)
         return _without_stale_casts(original, self)
@@ -125,7 +125,8 @@ def _dropping(original: Callable[..., Any], leaves: bool) -> Callable[..., Any]:
         try:
             return original(*args, **kwargs)
         finally:
-            # A block that ends inside of an autograd function comes back to gradients only when that ends, unseen.
+            # If a block ends inside an autograd function, gradients are enabled only when that function ends, which
+            # this code can't detect. So clear the cache whenever a block ends.
             if were_off and (leaves or torch.is_grad_enabled()):
                 torch.clear_autocast_cache()
 

@@ -14,7 +14,8 @@ def _optimizer_step(original: Callable[..., Any], namespace: str) -> Callable[..
         if self.scaler is None or isinstance(optimizer, torch.optim.LBFGS):
             return original(self, optimizer, model=model, closure=closure, **kwargs)
         result = closure()
-        if result is None and model.automatic_optimization:  # no backward: nothing to unscale, and no step
+        # Without a backward there is nothing to unscale, and no step.
+        if result is None and model.automatic_optimization:
             self._after_closure(model, optimizer)
             return None
         return original(self, optimizer, model=model, closure=lambda: result, **kwargs)
@@ -36,8 +37,8 @@ PATCH = Patch(
         ),
     ),
     impact=Impact(
-        "With precision='16-mixed', a training_step that returns None to skip a batch ends the training, at the "
-        "first batch or at the second one in a row.",
+        "With precision='16-mixed', a training_step that returns None to skip a batch ends the run with an "
+        "error, at the first batch or if it skips two batches in a row.",
         (
             "unscale_() has already been called on this optimizer since the last update()",
             "Attempted unscale_ but _scale is None",

@@ -37,6 +37,7 @@ PATCH = Patch(
         frames=("/plugins/precision/amp.py",),
     ),
     probe=keeps_casts_without_grad,
-    note="The cause is in torch, and torch's PR 165068 fixes it. A probe checks the installed torch; without the bug "
-    "nothing changes. Copies of a weight that a custom autograd function makes are not covered.",
+    note="The cause is in torch, and torch's PR 165068 fixes it. A probe checks the installed torch; if it "
+    "does not have the bug, nothing changes. Copies of a weight that a custom autograd function creates "
+    "are not covered.",
 )

@@ -10,9 +10,9 @@ _AMP = "pytorch.plugins.precision.amp"
 
 
 def are_scaled(scaler: Any, optimizer: Any) -> bool:
-    """True if the gradients are scaled, and neither Lightning nor the program has unscaled them.
+    """True if the gradients are scaled and were not unscaled by Lightning or the program.
 
-    Does not call the scaler, which may be a custom one.
+    Methods of the scaler are not called, because it may be a custom one.
     """
     state = getattr(scaler, "__dict__", {})
     states = state.get("_per_optimizer_states")
@@ -28,8 +28,8 @@ def _clip_gradients(original: Callable[..., None], namespace: str) -> Callable[.
         if clip_val <= 0 or not are_scaled(scaler, optimizer):
             original(self, optimizer, clip_val, *args, **kwargs)
             return
-        # The gradients stay scaled until the step: when optimizers take turns, the scaler forgets their states. What
-        # has overflowed stays so, too: the scaler has to see it, and clipping by value would hide it.
+        # Leave the gradients scaled until the step, because the scaler loses the states of optimizers that take turns.
+        # Gradients that have overflowed are set to NaN again after clipping by value, so that the scaler detects them.
         gradients = [p.grad for p in self.main_params(optimizer) if p.grad is not None and not p.grad.is_sparse]
         overflowed = [~gradient.isfinite() for gradient in gradients]
         original(self, optimizer, clip_val * scaler.get_scale(), *args, **kwargs)
@@ -53,15 +53,16 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(18089,)),
     impact=Impact(
-        "In manual optimization with precision='16-mixed', self.clip_gradients clips gradients that are still scaled, "
-        "initially by 65536: the steps are too small by that factor, and training makes no progress.",
+        "In manual optimization with precision='16-mixed', self.clip_gradients clips gradients that are still "
+        "scaled, initially by 65536: the steps are too small by that factor, and training makes no progress.",
         ("clip_gradients in manual optimization with 16-mixed", "loss does not decrease with self.clip_gradients"),
     ),
     opt_in="users who call self.clip_gradients in manual optimization with precision='16-mixed'",
     signs=("automatic_optimization clip_gradients",),
-    note="Opt-in because some scripts compensate for the scale: their clip value is multiplied by it or tuned to it, "
-    "or they divide the gradients and multiply them again. They train correctly without the patch, and would clip "
-    "nothing with it. Scripts that call scaler.unscale_() are recognized and unchanged. Without the patch, call "
-    "scaler.unscale_(optimizer), clip, then call scaler.step(optimizer) and scaler.update().",
+    note="Opt-in because some scripts compensate for the scale: they multiply the clip value by it or tune the "
+    "value to it, or they divide the gradients by the scale and multiply them again. Such scripts train "
+    "correctly without the patch, and would clip nothing with it. Scripts that call scaler.unscale_() are "
+    "recognized and unchanged. Without the patch, call scaler.unscale_(optimizer), clip, then call "
+    "scaler.step(optimizer) and scaler.update().",
     after=("fused-optimizer-clipping", "warn-clipping-of-scaled-gradients"),
 )

@@ -10,7 +10,7 @@ from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, 
 
 @contextmanager
 def _leaving_the_default(context: ContextManager[None]) -> Iterator[None]:
-    """Enter ``context``, and restore torch's default dtype afterwards, also after an error."""
+    """Enter ``context``, and restore torch's default dtype afterwards, even after an error."""
     import torch
 
     before = torch.get_default_dtype()
@@ -33,8 +33,8 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect(
         "numbers",
-        "tensors created after an error are no longer in double precision, and tensors created between steps have the "
-        "program's default dtype",
+        "tensors created after an error are no longer in double precision, and tensors created between "
+        "steps have the program's default dtype",
     ),
     affected=(">=1.9.0,<2.1.0",),
     targets=(
@@ -43,9 +43,10 @@ PATCH = Patch(
     ),
     upstream=Upstream(pull_requests=(18500, 18068), commit="eb3b96d8bd", fixed_in="2.1.0"),
     impact=Impact(
-        "An exception in a step with precision='64-true' leaves torch's default dtype at float64: everything that the "
-        "program creates afterwards, such as the next trial of a search, has double precision. A step without an "
-        "exception leaves it at float32, whatever the program had set, so data is rounded from the second batch on.",
+        "An exception in a step with precision='64-true' leaves torch's default dtype at float64: everything "
+        "that the program creates afterwards, such as the next trial of a search, has double precision. A step "
+        "without an exception sets it to float32, even if the program had set another one, so data is rounded "
+        "from the second batch on.",
         (
             "default dtype is float64 after an exception",
             "default dtype is float32 after a step in 64-true",
@@ -56,7 +57,7 @@ PATCH = Patch(
             Consequence(
                 ("must have the same dtype, but got ... double",),
                 r"64-true|precision=.?64|precision[/\\]double\.py",
-                "a part of the program ran in double precision before",
+                "a part of the program ran in double precision earlier",
             ),
         ),
     ),

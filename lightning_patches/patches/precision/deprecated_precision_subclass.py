@@ -8,7 +8,11 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 
 
 def _type(original: None, namespace: str) -> Callable[..., type]:
-    """Return a ``type`` for ``super(type(self), self).__init__`` in the module of the deprecated classes only."""
+    """Build a replacement for ``type`` in the module of the deprecated classes.
+
+    Their code calls ``super(type(self), self).__init__``. The replacement returns the deprecated class instead of the
+    subclass.
+    """
 
     def type_(value: Any, *bases_and_contents: Any) -> type:
         if bases_and_contents:

@@ -13,7 +13,7 @@ _DOUBLE = "pytorch.plugins.precision.double"
 def _restore(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def restore_modules_and_callbacks(self: Any, checkpoint_path: Any = None, *args: Any, **kwargs: Any) -> None:
         if checkpoint_path and type(self.trainer.precision_plugin).__module__ == module_name(namespace, _DOUBLE):
-            self.trainer.lightning_module.double()  # the strategy's setup does it too late
+            self.trainer.lightning_module.double()  # the strategy's setup converts the module too late
         original(self, checkpoint_path, *args, **kwargs)
 
     return restore_modules_and_callbacks
@@ -23,7 +23,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
-    changes_results=Effect("numbers", "those of resumed runs and of evaluation with 64-true precision"),
+    changes_results=Effect("numbers", "results of resumed runs and of evaluation with 64-true precision"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(
@@ -43,7 +43,7 @@ PATCH = Patch(
         ),
     ),
     after=("callback-state-in-evaluation",),
-    note="Equivalent to a model that the program converts by .double() before it calls the Trainer. The module is "
-    "converted before the checkpoint is loaded instead of after it. Who could rely on the old behavior: no one. A "
-    "module with its own double() is unchanged.",
+    note="The patch is equivalent to a program that calls model.double() before it passes the model to the "
+    "Trainer. The module is converted before the checkpoint is loaded instead of afterwards. No program "
+    "is known that relies on the behavior without the patch. A module with its own double() is unchanged.",
 )

@@ -20,8 +20,8 @@ PATCH = Patch(
         frames=("/plugins/precision/amp.py",),
     ),
     probe=keeps_casts_without_grad,
-    note="The cause is in torch, and torch's PR 165068 fixes it. A probe checks the installed torch; without the bug "
-    "nothing changes. The official fix in Lightning is for the Trainer only. A script that relies on untrained layers "
-    "must freeze them with requires_grad_(False). Without the patch, call torch.clear_autocast_cache() after the "
-    "block under no_grad.",
+    note="The cause is in torch, and torch's PR 165068 fixes it. A probe checks the installed torch; if it "
+    "does not have the bug, nothing changes. The official fix in Lightning is for the Trainer only. A "
+    "script that relies on untrained layers must freeze them with requires_grad_(False). Without the "
+    "patch, call torch.clear_autocast_cache() after the block under no_grad.",
 )

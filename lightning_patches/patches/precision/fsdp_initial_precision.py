@@ -10,8 +10,8 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 
 def _module_init_context(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def module_init_context(self: Any) -> Any:
-        # mixed_precision_config sets the precision of FSDP's computation. With mixed precision, the parameters that it
-        # shards, and that the optimizer steps, are created in full precision.
+        # FSDP gets the precision of its computation from mixed_precision_config. With mixed precision, the parameters
+        # that FSDP shards and the optimizer updates must be created in full precision.
         utils = upstream_module(namespace, "fabric.plugins.precision.utils")
         return utils._DtypeContextManager(self._desired_input_dtype)
 
@@ -21,7 +21,7 @@ def _module_init_context(original: Callable[..., Any], namespace: str) -> Callab
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
-    changes_results=Effect("numbers", "parameters and optimizer are in full precision"),
+    changes_results=Effect("numbers", "parameters and optimizer state have full precision"),
     affected=(">=2.6.0,<2.6.4",),
     targets=tuple(
         Target(f"{part}.plugins.precision.fsdp:FSDPPrecision.module_init_context", _module_init_context)
@@ -35,9 +35,9 @@ PATCH = Patch(
     ),
     impact=Impact(
         "Under FSDP with precision 16-mixed or bf16-mixed, a model created in configure_model() or "
-        "Fabric.init_module() has half-precision parameters, and the optimizer works in half precision: small steps "
-        "are rounded away, without a warning.",
+        "Fabric.init_module() has half-precision parameters, and the optimizer works in half precision: small "
+        "steps are lost by rounding, without a warning.",
         ("FSDP parameters are float16 with precision 16-mixed", "loss stagnates with FSDP and bf16-mixed"),
     ),
-    note="Parameters take twice the memory that they take in 2.6.0 and 2.6.1, as in all other releases.",
+    note="Parameters take twice as much memory as in the affected releases, as in all other releases.",
 )

@@ -18,7 +18,8 @@ def _clip_gradients(class_name: str, since: str = "", before: str = "") -> Targe
             if self.scaler is not None:
                 original(self, *args, **kwargs)
                 return
-            # Without a scaler nothing is unscaled, so the guard against optimizers that unscale has nothing to guard.
+            # Without a scaler nothing is unscaled, so the original's check for optimizers that unscale gradients is not
+            # needed.
             super(plugin, self).clip_gradients(*args, **kwargs)
 
         return clip_gradients
@@ -48,8 +49,8 @@ PATCH = Patch(
         error="RuntimeError: The current optimizer, ..., does not allow for gradient clipping because it "
         "performs unscaling of gradients internally. HINT: Are you using a 'fused' optimizer?",
     ),
-    note="Scripts that clip in configure_gradient_clipping are unchanged. A script that catches the error to choose "
-    "another optimizer no longer gets it, and trains with the fused one. Without the patch, clip in "
-    "configure_gradient_clipping.",
+    note="Scripts that clip in configure_gradient_clipping are unchanged. A script that catches the error to "
+    "choose another optimizer no longer gets the error, and trains with the fused optimizer. Without the "
+    "patch, clip in configure_gradient_clipping.",
     around=("clipping-of-scaled-gradients",),
 )

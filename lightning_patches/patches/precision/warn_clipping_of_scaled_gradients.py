@@ -1,4 +1,4 @@
-"""Warn if self.clip_gradients clips gradients that are still scaled."""
+"""Warn when self.clip_gradients clips gradients that are still scaled."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ PATCH = Patch(
         ("gradients are clipped while they are scaled", "training with 16-mixed and clip_gradients makes no progress"),
     ),
     after=("fused-optimizer-clipping",),
-    note="This patch fixes nothing: it warns once. Nothing else changes. The opt-in patch "
-    "clipping-of-scaled-gradients fixes the bug.",
+    note="This patch fixes nothing: it warns once. The opt-in patch clipping-of-scaled-gradients fixes the bug.",
     fixed_by=("clipping-of-scaled-gradients",),
 )
