@@ -86,10 +86,10 @@ def problems() -> list[str]:
     wrong = [f"#{number} has more than one verdict in coverage.txt" for number, count in counts.items() if count > 1]
     for fix in written:
         for patch in catalogue.all_patches():
-            # A patch that fixes only a part is named in the verdict on the rest.
+            # If a patch fixes only a part, the verdict on the rest names the patch.
             if {*fix.numbers} & {*patch.numbers} and not re.search(rf"\b{re.escape(patch.name)}\b", fix.reason):
-                told = f"#{fix.numbers[0]} is {fix.verdict!r} in coverage.txt, and {patch.name} carries it"
-                wrong.append(f"{told}: take the line away, or name the patch and what it leaves")
+                problem = f"#{fix.numbers[0]} is {fix.verdict!r} in coverage.txt, but {patch.name} fixes it"
+                wrong.append(f"{problem}: remove the line, or name the patch and what it does not fix")
     for line in NUMBERS.read_text("utf-8").splitlines():
         if not line.startswith("#"):
             release, _, numbers = line.partition(":")
@@ -98,7 +98,7 @@ def problems() -> list[str]:
     for patch in catalogue.all_patches():
         for number, _ in patch.upstream.others:
             if number not in patch.upstream.pull_requests:
-                wrong.append(f"#{number} is no pull request of {patch.name}")
+                wrong.append(f"#{number} is not a pull request of {patch.name}")
     for bug in UNPATCHED:
         for number in bug.upstream.pull_requests:
             if number not in verdicts or verdicts[number].verdict != "not patchable":
@@ -124,19 +124,20 @@ def page() -> str:
     summaries = {patch.name: patch.impact.summary for patch in catalogue.all_patches()}
     counts = Counter(fix.verdict for fix in coverage.fixes())
     lines = [
-        "# Every fix of upstream's since 1.8.0, and what became of it here",
+        "# Coverage of upstream fixes since 1.8.0",
         "",
-        f'{len(coverage.fixes())} fixes: those under "Fixed" in the two changelogs, and those found elsewhere in them '
-        "and in the history. The release is the first one with the fix. Made from the patches' records and "
-        "`lightning_patches/known/coverage.txt`.",
+        f"Our verdicts on {len(coverage.fixes())} fixes that Lightning has released since 1.8.0, or merged for the next"
+        ' release: those under "Fixed" in its two changelogs, and others from the changelogs and the history. The'
+        " column `release` has the first release with the fix. `scripts/renew` generates this page from the patch records and"
+        " `lightning_patches/known/coverage.txt`.",
         "",
         "| verdict | fixes | |",
         "| --- | ---: | --- |",
-        f"| patched | {counts['patched']} | a patch mends it |",
-        f"| open | {counts['open']} | a patch is possible, and there is none yet |",
+        f"| patched | {counts['patched']} | a patch fixes the bug |",
+        f"| open | {counts['open']} | a patch is possible, but not written yet |",
         f"| not patchable | {counts['not patchable']} | cannot be patched at run time, or no test can show the bug |",
-        f"| nothing to patch | {counts['nothing to patch']} | no program of today would gain from a patch |",
-        f"| left out | {counts['left out']} | a patch is possible, and we decided against it |",
+        f"| nothing to patch | {counts['nothing to patch']} | a patch would not help any current program |",
+        f"| left out | {counts['left out']} | a patch is possible, but we decided against it |",
         "",
         "| release | PR or issue | bug | verdict |",
         "| --- | --- | --- | --- |",
@@ -151,17 +152,17 @@ def page() -> str:
 
 
 def by_hand() -> list[str]:
-    """Return the section about parts of Lightning that people replace by hand, with alternatives."""
+    """Return the section about parts of Lightning that programs replace, with alternatives."""
     patches = {patch.name: patch for patch in catalogue.all_patches()}
     others = {other.name: other for other in UNCOUNTED}
     fixed = sum(name in patches for name in BY_HAND.values())
     lines = [
-        "## What people replace in Lightning by hand",
+        "## Code that programs replace in Lightning",
         "",
-        f"{len(BY_HAND)} things that we found public code to replace. For {fixed} of them there is a patch; for the "
-        "others `diagnose` says what to use instead.",
+        f"Public programs replace these {len(BY_HAND)} parts of Lightning to work around a bug. {fixed} of the bugs"
+        " have a patch. For the others, the table and `diagnose` name a feature to use instead.",
         "",
-        "| replaced | here |",
+        "| replaced code | patch |",
         "| --- | --- |",
     ]
     for replaced, name in BY_HAND.items():

@@ -113,9 +113,9 @@ def _sections(patch: Patch, diffs: list[_diffs.Diff]) -> Iterator[tuple[str, str
     yield "Affected releases", f"{records.affected(patch)}."
     yield "What the patch does", " ".join(filter(None, (_opt_in(patch), _description(patch, diffs))))
     if patch.note:
-        yield "Limits", patch.note
+        yield "Good to know", patch.note
     changes = patch.changes_results
-    yield "Changes results?", f"Yes, {changes.kind}: {_sentence(changes.what)}" if changes else "No."
+    yield "Changes results?", f"Yes ({changes.kind}): {_sentence(changes.what)}" if changes else "No."
     fixed_in = f"When you upgrade to Lightning {patch.fixed_in} or later."
     yield "When to remove it", fixed_in if patch.fixed_in else "Keep it: no release has the fix yet."
     yield "Links", "\n".join(f"- {entry}" for entry in _links(patch, diffs))
@@ -145,7 +145,7 @@ def _links(patch: Patch, diffs: list[_diffs.Diff]) -> Iterator[str]:
         yield f"official fix: [PR #{number}]({records.UPSTREAM}/pull/{number})"
     difference = " ".join(diffs[-1].header.get("Difference", [""])[0].split()).rstrip(".") if diffs else ""
     if difference:
-        yield f"our code differs from the official fix: {difference}"
+        yield f"difference from the official fix: {difference}."
     names = [f"[{diff.path.name}](../diffs/{diff.path.name})" for diff in diffs]
     if names:
         yield f"diff: {', '.join(names)}"

@@ -51,7 +51,7 @@ def test_release_of_an_unknown_pull_request_is_reported(script: ModuleType, monk
     fixes = coverage.fixes()
     monkeypatch.setattr(coverage, "fixes", lambda: fixes)  # the counts of the whole catalogue
     monkeypatch.setattr(catalogue, "all_patches", lambda: (wrong,))
-    assert script.problems() == ["#1 is no pull request of worker-seed-sequence"]
+    assert script.problems() == ["#1 is not a pull request of worker-seed-sequence"]
 
 
 @pytest.mark.parametrize("line", ["2.3.0 | | 1 | perhaps | x", "2.3.0 | | 1 | open", "2.3.0 | | 1 | left out | x"])

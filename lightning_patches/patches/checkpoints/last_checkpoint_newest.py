@@ -47,8 +47,8 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(20245, 19325)),
     impact=Impact(
-        "With a monitor and save_last=True, last.ckpt is written only when the monitored metric improves. A "
-        "run that is resumed from it repeats all epochs after the best one.",
+        "With a monitor and save_last=True, last.ckpt stays at the best epoch, because it is written only when "
+        "the monitored metric improves. A run that is resumed from it repeats all epochs after the best one.",
         (
             "last.ckpt is the best checkpoint and not the last",
             "last.ckpt is not updated if the monitored metric does not improve",

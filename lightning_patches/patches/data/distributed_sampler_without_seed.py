@@ -50,8 +50,8 @@ PATCH = Patch(
     ),
     impact=Impact(
         "With a DataLoader(shuffle=True) under DDP and without seed_everything(), each rank shuffles "
-        "independently and takes its share of its own order. Some items are used twice in an epoch, others not "
-        "at all.",
+        "independently and takes its share of its shuffled order. Some training items are used twice in an "
+        "epoch, others not at all.",
         ("DistributedSampler ranks see the same samples", "items are missing from an epoch under DDP"),
     ),
     note="Ranks that the script gives the same seed also get the order of later releases, which is a different "

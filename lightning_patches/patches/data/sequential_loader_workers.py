@@ -1,4 +1,4 @@
-"""Only one DataLoader at a time has running workers in validation, test or predict."""
+"""In validation, test and predict, only one DataLoader has workers running at a time."""
 
 from __future__ import annotations
 

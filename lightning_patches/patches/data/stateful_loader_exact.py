@@ -90,9 +90,9 @@ PATCH = Patch(
     ),
     upstream=Upstream(),
     impact=Impact(
-        "In a resumed run, a stateful data loader without a length skips one batch, because Lightning saves "
+        "In a resumed run, a stateful data loader without a length loses one batch, because Lightning saves "
         "the loader's state after fetching that batch ahead. If a checkpoint was saved at the end of an epoch, "
-        "no stateful data loader gets its state back: streams start from the beginning.",
+        "no stateful data loader gets its state back: streams start over from the beginning.",
         (
             "one prefetched batch is lost at each resume",
             "one batch is missing after resuming with StatefulDataLoader and an IterableDataset",

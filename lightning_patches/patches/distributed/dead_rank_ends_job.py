@@ -98,8 +98,8 @@ PATCH = Patch(
         tests=("tests/tests_fabric/strategies/launchers/test_subprocess_script.py::test_child_process_observer",),
     ),
     impact=Impact(
-        "With strategy='ddp', when a rank dies, the others wait for it and keep their GPUs until someone stops them "
-        "or the process group's timeout of 30 minutes expires.",
+        "With strategy='ddp', if a rank crashes, the remaining ranks wait for it and keep their GPUs until "
+        "someone stops them or the process group's timeout of 30 minutes expires.",
         (
             "training hangs after an exception in one rank",
             "the other processes keep running after a rank has crashed",

@@ -180,7 +180,8 @@ PATCH = Patch(
     upstream=Upstream(issues=(20293,)),
     impact=Impact(
         "If a model in a ModuleDict (teacher and student, a GAN) is set up as a whole and then called by its "
-        "parts, gradients are not synchronized: the ranks train different models, without a warning.",
+        "parts, it trains without gradient synchronization: the ranks train different models, without a "
+        "warning.",
         (
             "gradients differ between ranks when a submodule is called after fabric.setup_module",
             "'_FabricModule' object is not subscriptable",

@@ -72,7 +72,7 @@ PATCH = Patch(
     upstream=Upstream(),
     impact=Impact(
         "If the batch size finder reaches max_val (8192 by default), it sets that size, or a larger one, "
-        "without trying it; training may then run out of memory.",
+        "without a trial; training may then run out of memory.",
         ("CUDA out of memory after the batch size finder reached the maximum batch size limit",),
     ),
     opt_in="users of 2.6.0 and later who let the batch size finder reach max_val and train with its result",

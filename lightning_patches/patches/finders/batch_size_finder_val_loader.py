@@ -38,8 +38,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/tuner/test_scale_batch_size.py::test_batch_size_finder_callback_val_batches",),
     ),
     impact=Impact(
-        "With the BatchSizeFinder callback, each validation during training is limited to steps_per_trial "
-        "batches, and uses the batch size of the first trial.",
+        "With the BatchSizeFinder callback, each validation during training is cut to steps_per_trial batches, "
+        "and uses the batch size of the first trial.",
         ("validation stops after steps_per_trial batches",),
     ),
 )

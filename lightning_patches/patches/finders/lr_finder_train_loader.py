@@ -1,4 +1,4 @@
-"""The learning rate finder does not use up batches of epoch 0."""
+"""The learning rate finder does not consume batches of epoch 0."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_with_early_stopping",),
     ),
     impact=Impact(
-        "With the LearningRateFinder callback, epoch 0 continues where the search stopped: it skips the "
-        "batches that the search used, and ends without a validation.",
+        "With the LearningRateFinder callback, epoch 0 continues where the finder's trial stopped: it misses "
+        "the batches that the trial used, and ends without a validation.",
         (
             "the first epoch after the learning rate finder is too short",
             "no validation in the first epoch after the learning rate finder",

@@ -30,8 +30,7 @@ PATCH = Patch(
         tests=("tests/tests_pytorch/tuner/test_lr_finder.py::test_lr_finder_callback_val_batches",),
     ),
     impact=Impact(
-        "With the LearningRateFinder callback, each validation during training is limited to the finder's "
-        "number of steps.",
+        "With the LearningRateFinder callback, each validation during training is cut to the finder's number of steps.",
         ("validation stops after num_training_steps batches",),
     ),
     after=("lr-finder-restarting-flag",),

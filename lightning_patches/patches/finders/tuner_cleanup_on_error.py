@@ -1,4 +1,4 @@
-"""A failed learning rate or batch size search restores the initial state and its own error."""
+"""A failed learning rate or batch size search restores the initial state and shows its error."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ PATCH = Patch(
     upstream=Upstream(),
     impact=Impact(
         "If the batch size finder reaches max_val (8192 by default), it sets that size, or a larger one, "
-        "without trying it; training may then run out of memory.",
+        "without a trial; training may then run out of memory.",
     ),
     after=("batch-size-finder-limit",),
     fixed_by=("batch-size-finder-limit",),

@@ -1,4 +1,4 @@
-"""Logged metrics are moved to the device of the logged value."""
+"""Logged metrics follow the device of the logged value."""
 
 from __future__ import annotations
 

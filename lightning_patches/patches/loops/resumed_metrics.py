@@ -154,8 +154,8 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(18595, 14699, 20495)),
     impact=Impact(
-        "A resumed run lacks the metrics that EarlyStopping, ReduceLROnPlateau and ModelCheckpoint monitor. If "
-        "the checkpoint was saved after a validation, EarlyStopping, or ReduceLROnPlateau with "
+        "A resumed run has lost the metrics that EarlyStopping, ReduceLROnPlateau and ModelCheckpoint monitor. "
+        "If the checkpoint was saved after a validation, EarlyStopping, or ReduceLROnPlateau with "
         "interval='step', ends the run with an error. ReduceLROnPlateau misses its step for the resumed epoch. "
         "Below 2.5.0, other schedulers that step by epoch step twice for that epoch.",
         (

@@ -77,7 +77,7 @@ PATCH = Patch(
     upstream=Upstream(issues=(19624, 10290), pull_requests=(21552,)),
     impact=Impact(
         "If an IterableDataset yields fewer batches than its __len__ returns, the validation at the end of the "
-        "epoch is skipped and the schedulers do not step, without a warning.",
+        "epoch is skipped and the learning rate schedulers do not step, without a warning.",
         (
             "validation never runs with an IterableDataset",
             "IterableDataset with __len__ skips validation",

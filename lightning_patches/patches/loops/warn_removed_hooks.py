@@ -175,7 +175,7 @@ PATCH = Patch(
     upstream=Upstream(issues=(17187,)),
     impact=Impact(
         "A model or a callback that was written for Lightning 1.x has hooks that 2.x never calls, such as "
-        "on_epoch_end or training_step_end. Their code does not run, and there is no warning.",
+        "on_epoch_end or training_step_end. It trains without them, and there is no warning.",
         ("on_epoch_end is never called", "a hook of a callback does nothing in Lightning 2"),
     ),
     note="This patch fixes nothing: it warns once about methods that are not empty and that no other code "

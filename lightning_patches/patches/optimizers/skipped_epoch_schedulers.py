@@ -40,7 +40,7 @@ PATCH = Patch(
     ),
     impact=Impact(
         "If on_train_batch_start returns -1 to skip the rest of an epoch, the learning rate schedulers do not "
-        "step at the end of that epoch.",
+        "step at the end of that epoch: the learning rate is not decayed.",
         ("learning rate does not change when on_train_batch_start returns -1",),
     ),
     opt_in="users of releases below 2.6.0 who return -1 from on_train_batch_start and don't step the "
