@@ -128,8 +128,8 @@ def page() -> str:
         "",
         f"Our verdicts on {len(coverage.fixes())} fixes that Lightning has released since 1.8.0, or merged for the next"
         ' release: those under "Fixed" in its two changelogs, and others from the changelogs and the history. The'
-        " column `release` has the first release with the fix. `scripts/renew` generates this page from the patch records and"
-        " `lightning_patches/known/coverage.txt`.",
+        " column `release` has the first release with the fix. `scripts/renew` generates this page from the patch"
+        " records and `lightning_patches/known/coverage.txt`.",
         "",
         "| verdict | fixes | |",
         "| --- | ---: | --- |",

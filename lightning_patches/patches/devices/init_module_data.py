@@ -313,7 +313,7 @@ PATCH = Patch(
         ("Expected a 'cuda' device type for generator but found 'cpu'",),
         error="RuntimeError: Expected a 'cuda' device type for generator but found 'cpu'",
         frames=("torch/utils/_device.py",),
-        would_tell="check if the script creates data or calls `fit` inside `trainer.init_module()`",
+        would_tell="if the script creates data or calls `fit` inside `trainer.init_module()`",
     ),
     note="Tensors that the script creates inside the block are on the GPU, and forked workers cannot use "
     "those: with num_workers > 0 the dataset must not contain such tensors, as CUDA's error states. A "

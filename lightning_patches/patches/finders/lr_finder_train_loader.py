@@ -39,7 +39,7 @@ PATCH = Patch(
             "the first epoch after the learning rate finder is too short",
             "no validation in the first epoch after the learning rate finder",
         ),
-        would_tell="compare the number of batches in each epoch. It is this bug if the LearningRateFinder "
+        would_tell="the number of batches in each epoch. It is this bug if the LearningRateFinder "
         "callback is used, and epoch 0 lacks as many batches as its `num_training_steps`",
         consequences=(
             Consequence(
