@@ -48,7 +48,7 @@ PATCH = Patch(
         "ModelCheckpoint, it is added instead of replacing that callback: both run, and both write files.",
         ("configure_callbacks does not replace ModelCheckpoint",),
     ),
-    opt_in="users whose configure_callbacks returns a subclass of one of the Trainer's callbacks",
+    opt_in="users who return a subclass of one of the Trainer's callbacks from configure_callbacks",
     signs=("configure_callbacks",),
     note="Opt-in because a program may rely on both callbacks.",
 )

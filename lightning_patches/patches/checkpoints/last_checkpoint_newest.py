@@ -54,7 +54,7 @@ PATCH = Patch(
             "last.ckpt is not updated if the monitored metric does not improve",
         ),
     ),
-    opt_in="users of 2.6.0 and later who set a monitor and resume from last.ckpt",
+    opt_in="users who set a monitor and resume from last.ckpt, on 2.6.0 and later",
     signs=("ModelCheckpoint save_last monitor",),
     note="The patch is equivalent to a second ModelCheckpoint(save_top_k=0, save_last=True) without a monitor, "
     "and to releases below 2.6.0. Opt-in because some programs use last.ckpt as the best checkpoint. "

@@ -48,7 +48,7 @@ PATCH = Patch(
         error="RuntimeError: Encountered different devices in metric calculation ...",
     ),
     after=("align-devices",),
-    opt_in="users of releases below 2.1.2 who have torchmetrics in a model under FSDP",
+    opt_in="users who have torchmetrics in a model under FSDP, on releases below 2.1.2",
     note="Opt-in because a program that updates its metrics with CPU tensors, such as update(x.cpu()), works without "
     "the patch and would fail with it. Without the patch, call metric.to(self.device) in on_fit_start.",
 )

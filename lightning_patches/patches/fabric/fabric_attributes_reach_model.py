@@ -37,7 +37,7 @@ PATCH = Patch(
         "computes with the old value, while the wrapper shows the new one.",
         ("setting an attribute on a Fabric module has no effect",),
     ),
-    opt_in="users of releases below 2.1.0 who set attributes on the result of fabric.setup()",
+    opt_in="users who set attributes on the result of fabric.setup(), on releases below 2.1.0",
     note="Opt-in because existing programs compute with the model's old value. Attributes that the wrapper "
     "also has, such as training or forward, are set on both, as from 2.2.2 on. Without the patch, set the "
     "attribute on `.module` of the result.",

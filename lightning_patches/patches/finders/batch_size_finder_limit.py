@@ -75,7 +75,7 @@ PATCH = Patch(
         "without a trial; training may then run out of memory.",
         ("CUDA out of memory after the batch size finder reached the maximum batch size limit",),
     ),
-    opt_in="users of 2.6.0 and later who let the batch size finder reach max_val and train with its result",
+    opt_in="users who let the batch size finder reach max_val on 2.6.0 or later, and train with its result",
     signs=("scale_batch_size", "BatchSizeFinder"),
     note="The patch is equivalent to a max_trials that ends the search at the largest size below max_val. "
     "Opt-in because programs that work train with the larger size. A search that starts at max_val or "

@@ -65,7 +65,7 @@ PATCH = Patch(
             ),
         ),
     ),
-    opt_in="users of releases below 2.6.0 who let the batch size finder stop at max_trials and train with its result",
+    opt_in="users who let the batch size finder stop at max_trials on releases below 2.6.0, and train with its result",
     signs=("scale_batch_size", "BatchSizeFinder"),
     note="Opt-in because programs that halve the result, as several public ones do, would train with half of "
     "the size that was tried. The arguments margin and max_val of 2.6.0, which give smaller sizes, are "

@@ -33,7 +33,7 @@ PATCH = Patch(
         error="TypeError: ....training_step() takes 2 positional arguments but 3 were given",
         frames=("/pytorch/strategies/strategy.py",),
     ),
-    opt_in="users of releases below 2.0.3 who decorate a training_step without batch_idx",
+    opt_in="users who decorate a training_step without batch_idx, on releases below 2.0.3",
     note="Opt-in because a decorator that takes batch_idx and does not pass it on is then called without it, "
     "as from 2.0.3 on. The patch looks through several decorators; 2.0.3 to 2.6.6 look through one. "
     "Without the patch, declare training_step(self, batch, batch_idx).",

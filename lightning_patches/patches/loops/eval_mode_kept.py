@@ -76,7 +76,7 @@ PATCH = Patch(
         "dropout, are switched back to training mode when fit starts and after each validation.",
         ("frozen backbone is put back into train mode", "eval mode of a submodule is lost when fit begins"),
     ),
-    opt_in="users of releases below 2.2.0 who put a part of the model into evaluation mode",
+    opt_in="users who put a part of the model into evaluation mode, on releases below 2.2.0",
     note="Opt-in because programs rely on Lightning to switch to training mode: with the patch, as from 2.2.0 "
     "on, a model that is in evaluation mode when fit starts stays in it. Models from from_pretrained() "
     "are in this mode. Set the mode that you want. on_validation_model_train and on_test_model_train are "

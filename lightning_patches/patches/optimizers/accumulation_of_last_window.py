@@ -35,7 +35,7 @@ PATCH = Patch(
         "batches, divided by four.",
         ("gradient of the last accumulation window is too small",),
     ),
-    opt_in="users whose accumulate_grad_batches does not divide the number of batches in an epoch",
+    opt_in="users who set an accumulate_grad_batches that does not divide the number of batches in an epoch",
     signs=("accumulate_grad_batches",),
     note="The patch is equivalent to a program that multiplies its loss by the missing factor. Opt-in because "
     "it changes the results of programs that work. Nothing changes for loaders without a length, because "

@@ -43,8 +43,8 @@ PATCH = Patch(
         "step at the end of that epoch: the learning rate is not decayed.",
         ("learning rate does not change when on_train_batch_start returns -1",),
     ),
-    opt_in="users of releases below 2.6.0 who return -1 from on_train_batch_start and don't step the "
-    "schedulers themselves",
+    opt_in="users who return -1 from on_train_batch_start and don't step the schedulers themselves, on "
+    "releases below 2.6.0",
     signs=("on_train_batch_start lr_scheduler",),
     note="Opt-in because a program that steps its schedulers itself after such an epoch works on these "
     "releases. With the patch, as from 2.6.0 on, they would step twice.",
