@@ -26,13 +26,14 @@ NAMESPACE = os.environ.get("SCENARIO_NAMESPACE", "lightning")
 CASE = os.environ.get("SCENARIO_CASE", "")
 ONE_CARD = os.environ.get("SCENARIO_ONE_CARD") == "1"
 QUIET = {
+    "accelerator": "cpu",
     "logger": False,
     "enable_checkpointing": False,
     "enable_progress_bar": False,
     "enable_model_summary": False,
     "default_root_dir": os.environ.get("SCENARIO_OUT", tempfile.gettempdir()),
 }
-"""Options of a Trainer that writes nothing."""
+"""Options of a Trainer that runs on the CPU and writes nothing."""
 torch.set_num_threads(1)
 warnings.filterwarnings("ignore", message=".*pkg_resources.*")
 
@@ -72,7 +73,7 @@ def boring_model() -> Any:
 
 
 def trainer(**options: Any) -> Any:
-    """Create a Trainer that writes no files unless ``options`` enable them.
+    """Create a Trainer that runs on the CPU and writes no files, unless ``options`` change that.
 
     With one real GPU, two ranks share it. NCCL refuses that, but a group with a backend for CUDA tensors only
     (``cuda:gloo``) has the same restriction. Lightning gets the usual name "gloo", so that it does not use gloo's mean,

@@ -27,7 +27,6 @@ if __name__ == "__main__":
     if CASE in ("validation", "drift"):
         accumulated, steps = 4, 2
         trainer = scenario.trainer(
-            accelerator="cpu",
             accumulate_grad_batches=accumulated,
             val_check_interval=steps * accumulated,
             check_val_every_n_epoch=None,
@@ -38,7 +37,7 @@ if __name__ == "__main__":
         )
         trainer.fit(Model())
     else:
-        trainer = scenario.trainer(accelerator="cpu", limit_train_batches=2, limit_val_batches=0, max_epochs=1)
+        trainer = scenario.trainer(limit_train_batches=2, limit_val_batches=0, max_epochs=1)
         trainer.fit(Model())
     logged = {name: value.item() for name, value in trainer.logged_metrics.items()}
     scenario.observe(seen=SEEN, logged=logged)

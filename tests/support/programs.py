@@ -1,4 +1,4 @@
-"""A patch's program on stock and with the shim, and the tests that most patches need.
+"""Run a patch's program on stock and with the shim, and create the tests that most patches need.
 
 PROGRAM = Program("csv-logger-flush", "2.0.4")
 test_given_steps_are_logged_unchanged = PROGRAM.unchanged("step")
@@ -72,6 +72,14 @@ class Program:
         """Run the program on stock and with the shim."""
         return self.stock(case, version, **options), self.shim(case, version, **options)
 
+    def counts(self, case: str = "", version: str = "", **options: Any) -> tuple[list[Any], list[Any]]:
+        """Return what each rank ``counted`` on stock and with the shim, where all other observations must be equal."""
+        stock, shim = self.both(case, version, **options)
+        assert stock.ok and shim.ok, (stock, shim)
+        counted = tuple([rank.pop("counted") for rank in result.observations] for result in (stock, shim))
+        assert stock.observations == shim.observations, (stock, shim)
+        return counted
+
     def unchanged(
         self,
         *cases: str,
@@ -124,7 +132,7 @@ class Program:
     def fixed(
         self,
         *cases: str,
-        bug: Check,
+        bug: Optional[Check] = None,
         right: Optional[Check] = None,
         like: str = "",
         reference: str = "",
@@ -135,23 +143,26 @@ class Program:
 
         Args:
             cases: the cases; the program without a case if empty.
-            bug: takes the result, and returns True if it shows the bug.
+            bug: takes the result, and returns True if it shows the bug; if ``None``, stock must differ.
             right: takes the result with the shim, and returns True if it is right.
             like: fixed release, whose observations must equal those with the shim.
-            reference: case whose observations on stock must equal those with the shim.
+            reference: case whose observations on stock must equal those with the shim; ``{}`` stands for the case.
             on: releases; the program's release if empty.
             options: see :meth:`run`.
         """
 
         def test(case: str, version: str) -> None:
             stock, shim = self.both(case, version, **options)
-            assert bug(stock), stock
-            assert shim.ok and not bug(shim), shim
-            assert right is None or right(shim), shim
+            expected = None
             if like or reference:
                 same = {"distribution": self.distribution or distribution_of(version), **options}
-                expected = self.stock(reference or case, like or version, **same)
+                expected = self.stock(reference.format(case) or case, like or version, **same)
                 assert shim.observations == expected.observations, (shim, expected)
+            if bug is None:
+                assert expected is not None and stock.observations != expected.observations, stock
+            else:
+                assert bug(stock) and not bug(shim), (stock, shim)
+            assert shim.ok and (right is None or right(shim)), shim
 
         return self._parametrized(test, cases, on)
 

@@ -69,6 +69,11 @@ def test_fixed_needs_the_bug_on_stock_and_the_result_of_the_fixed_release(monkey
     assert outcome(monkeypatch, PROGRAM.fixed(bug=SHOWS_BUG, like="2.0.5"), stock, shim, fixed) is passes
 
 
+@pytest.mark.parametrize(("stock", "passes"), [(WRONG, True), (RIGHT, False)])
+def test_fixed_without_a_check_needs_a_difference_on_stock(monkeypatch, stock, passes):
+    assert outcome(monkeypatch, PROGRAM.fixed(like="2.0.5"), stock, RIGHT) is passes
+
+
 def test_fixed_checks_the_result_with_the_shim(monkeypatch):
     assert not outcome(monkeypatch, PROGRAM.fixed(bug=SHOWS_BUG, right=lambda result: False), WRONG, RIGHT)
 

@@ -6,15 +6,17 @@ Cases: ``automatic``, ``own`` (a hook of the module calls zero_grad), ``validate
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
 pl = scenario.pytorch()
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    features, bias = 1, False
+
     def __init__(self):
         super().__init__()
-        self.layer = torch.nn.Linear(1, 1, bias=False)
         self.gradients, self.zeroed = [], 0
 
     def on_validation_start(self):
@@ -31,9 +33,6 @@ class Model(pl.LightningModule):
 
     def validation_step(self, batch, batch_idx):
         self.layer(batch)
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 class Asked(pl.Trainer):
@@ -53,7 +52,6 @@ if __name__ == "__main__":
         pl.Trainer = Asked
     trainer = scenario.trainer(
         max_epochs=1,
-        accelerator="cpu",
         num_sanity_val_steps=0,
         accumulate_grad_batches=1 if scenario.CASE == "asked" else 4,
         val_check_interval=2,

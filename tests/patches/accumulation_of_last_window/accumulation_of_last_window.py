@@ -5,17 +5,13 @@ Cases: ``scaled`` (the program scales the last window itself), ``even`` (8 batch
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 
-
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1, bias=False)
-        torch.nn.init.ones_(self.layer.weight)
-        self.gradients = []
+class Model(Linear):
+    features, bias, weight, lr = 1, False, 1.0, 0.0
+    gradients = []
 
     def training_step(self, batch, batch_idx):
         scale = 2.0 if scenario.CASE == "scaled" and batch_idx >= 8 else 1.0
@@ -24,12 +20,9 @@ class Model(pl.LightningModule):
     def on_before_optimizer_step(self, *_):
         self.gradients.append(self.layer.weight.grad.item())
 
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.0)
-
 
 if __name__ == "__main__":
     model = Model()
     data = DataLoader(torch.ones(8 if scenario.CASE == "even" else 10, 1))
-    scenario.trainer(accelerator="cpu", max_epochs=1, accumulate_grad_batches=4).fit(model, data)
+    scenario.trainer(max_epochs=1, accumulate_grad_batches=4).fit(model, data)
     scenario.observe(gradients=[f"{gradient:g}" for gradient in model.gradients])

@@ -1,18 +1,10 @@
-"""Issue 19987: gradients are accumulated over 4 of 10 batches."""
-
 from tests.equivalence.proof import observes, proofs
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "accumulation-of-last-window"
+PROGRAM = Program(NAME, "2.6.6", alone=True)
 
-
-def test_run_whose_batches_are_divided_evenly_is_unchanged():
-    stock, shim = (
-        run("accumulation_of_last_window", Variant("lightning", "2.6.6", shim), "even", toggle=NAME)
-        for shim in (False, True)
-    )
-    assert stock.ok and stock.observations == shim.observations
-
+test_run_whose_batches_are_divided_evenly_is_unchanged = PROGRAM.unchanged("even")
 
 PROOFS = proofs(
     NAME,

@@ -47,6 +47,6 @@ class Iterating(Base):
 if __name__ == "__main__":
     pl.seed_everything(3)
     model = {"without": Without, "with": With, "iterator": Iterating}[scenario.CASE]()
-    trainer = scenario.trainer(max_epochs=2, accelerator="cpu", accumulate_grad_batches=3)
+    trainer = scenario.trainer(max_epochs=2, accumulate_grad_batches=3)
     trainer.fit(model, DataLoader(torch.arange(1.0, 9.0).reshape(8, 1), batch_size=1))
     scenario.observe(gradients=model.gradients, indices=model.indices, weight=model.layer.weight)

@@ -30,7 +30,7 @@ if __name__ == "__main__":
     pl.seed_everything(3)
     model = Model()
     plugin = pl.plugins.MixedPrecisionPlugin("16-mixed", "cpu", scaler=torch.amp.GradScaler("cpu"))
-    trainer = scenario.trainer(max_epochs=2, accelerator="cpu", plugins=[plugin], gradient_clip_val=1.0)
+    trainer = scenario.trainer(max_epochs=2, plugins=[plugin], gradient_clip_val=1.0)
     with scenario.observing_errors():
         trainer.fit(model, DataLoader(torch.arange(16.0).reshape(4, 4) / 16, batch_size=1))
     scenario.observe(

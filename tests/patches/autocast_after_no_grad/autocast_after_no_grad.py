@@ -80,7 +80,7 @@ if __name__ == "__main__":
     pl.seed_everything(3)
     model = Model()
     before = model.body.weight.clone()
-    trainer = scenario.trainer(max_epochs=1, accelerator="cpu", precision=scenario.precision("bf16-mixed"))
+    trainer = scenario.trainer(max_epochs=1, precision=scenario.precision("bf16-mixed"))
     hooked = [vars(torch.no_grad)["__exit__"], vars(torch.set_grad_enabled)["__init__"]]
     with scenario.observing_errors(), Counted() if KIND == "counted" else nullcontext() as counted:
         trainer.fit(model, DataLoader(torch.arange(32.0).reshape(8, 4) / 32, batch_size=2))

@@ -26,5 +26,5 @@ if __name__ == "__main__":
     scenario.pytorch().seed_everything(1)
     model = Model()
     with scenario.observing_errors():
-        scenario.trainer(accelerator="cpu", max_steps=2, limit_val_batches=0).fit(model)
+        scenario.trainer(max_steps=2, limit_val_batches=0).fit(model)
     scenario.observe(seen=model.seen, bias=model.layer.bias)

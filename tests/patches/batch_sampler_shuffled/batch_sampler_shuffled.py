@@ -49,6 +49,6 @@ class Model(pl.LightningModule):
 if __name__ == "__main__":
     pl.seed_everything(5)
     model = Model()
-    trainer = scenario.trainer(accelerator="cpu", devices=DEVICES, strategy="ddp", limit_val_batches=3)
+    trainer = scenario.trainer(devices=DEVICES, strategy="ddp", limit_val_batches=3)
     trainer.validate(model, verbose=False)
     scenario.observe(seen=model.seen, asked=Own.asked)

@@ -30,6 +30,6 @@ class Model(pl.LightningModule):
 
 if __name__ == "__main__":
     model = Model()
-    trainer = scenario.trainer(accelerator="cpu", devices=1, limit_val_batches=3)
+    trainer = scenario.trainer(devices=1, limit_val_batches=3)
     trainer.validate(model, DataLoader(ITEMS, batch_sampler=Pairs()), verbose=False)
     scenario.observe(seen=model.seen)

@@ -6,17 +6,19 @@ smaller than the limit), ``trials`` and ``binsearch-trials`` (max_trials ends it
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
 pl = scenario.pytorch()
 CASE = scenario.CASE
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    features, lr = 1, 1e-6
+
     def __init__(self):
         super().__init__()
         self.batch_size = 1
-        self.layer = torch.nn.Linear(1, 1)
         self.tried = []
 
     def training_step(self, batch, batch_idx):
@@ -25,9 +27,6 @@ class Model(pl.LightningModule):
         if len(batch) > (8 if CASE == "oom" else 1000):
             raise RuntimeError("CUDA out of memory. Simulated.")
         return self.layer(batch).pow(2).mean()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=1e-6)
 
     def train_dataloader(self):
         length = 10 if CASE == "small" else 400
@@ -40,7 +39,7 @@ if __name__ == "__main__":
     with scenario.observing_warnings():
         found = (
             scenario.pytorch("tuner")
-            .Tuner(scenario.trainer(max_epochs=1, accelerator="cpu"))
+            .Tuner(scenario.trainer(max_epochs=1))
             .scale_batch_size(
                 model,
                 mode="binsearch" if CASE.startswith("binsearch") else "power",

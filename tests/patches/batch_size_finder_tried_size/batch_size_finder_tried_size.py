@@ -6,17 +6,19 @@ the first trial), ``small`` (the data have less than the finder would try), ``bi
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
 pl = scenario.pytorch()
 LIMITS = {"oom": 8, "first": 4}
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    features, lr = 1, 1e-6
+
     def __init__(self):
         super().__init__()
         self.batch_size = 1
-        self.layer = torch.nn.Linear(1, 1)
         self.tried = []
 
     def training_step(self, batch, batch_idx):
@@ -26,9 +28,6 @@ class Model(pl.LightningModule):
             raise RuntimeError("CUDA out of memory. Simulated.")
         return self.layer(batch).pow(2).mean()
 
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=1e-6)
-
     def train_dataloader(self):
         length = 10 if scenario.CASE == "small" else 400
         return DataLoader(torch.arange(float(length)).reshape(length, 1), batch_size=self.batch_size)
@@ -37,7 +36,7 @@ class Model(pl.LightningModule):
 if __name__ == "__main__":
     pl.seed_everything(3)
     model = Model()
-    trainer = scenario.trainer(max_epochs=1, accelerator="cpu")
+    trainer = scenario.trainer(max_epochs=1)
     with scenario.observing_warnings():
         found = scenario.tuner(trainer).scale_batch_size(
             model,

@@ -5,16 +5,18 @@ Cases: ``callback``; ``tuner`` (the search is over, and the script looks at its 
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
 pl = scenario.pytorch()
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    features, lr = 4, 1e-3
+
     def __init__(self):
         super().__init__()
         self.batch_size = 2
-        self.layer = torch.nn.Linear(4, 1)
         self.validated = []
 
     def training_step(self, batch, batch_idx):
@@ -25,9 +27,6 @@ class Model(pl.LightningModule):
 
     def validation_step(self, batch, batch_idx):
         self.validated[-1].append(len(batch[0]))
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=1e-3)
 
     def train_dataloader(self):
         return DataLoader(TensorDataset(torch.arange(256.0).reshape(64, 4) / 256), batch_size=self.batch_size)

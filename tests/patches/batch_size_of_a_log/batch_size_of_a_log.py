@@ -38,7 +38,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 if __name__ == "__main__":
-    trainer = scenario.trainer(accelerator="cpu", limit_val_batches=0, max_epochs=1)
+    trainer = scenario.trainer(limit_val_batches=0, max_epochs=1)
     with scenario.observing_errors(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         trainer.fit(Model())

@@ -49,9 +49,7 @@ class Calibration(callbacks.Callback):
 
 def trainer(*more):
     calibration = Calibration()
-    return calibration, scenario.trainer(
-        enable_checkpointing=bool(more), callbacks=[calibration, *more], max_epochs=3, accelerator="cpu"
-    )
+    return calibration, scenario.trainer(enable_checkpointing=bool(more), callbacks=[calibration, *more], max_epochs=3)
 
 
 if __name__ == "__main__":

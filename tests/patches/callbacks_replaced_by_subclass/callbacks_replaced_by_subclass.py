@@ -23,6 +23,6 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 if __name__ == "__main__":
-    trainer = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0, callbacks=[Base(), Other()])
+    trainer = scenario.trainer(max_steps=1, limit_val_batches=0, callbacks=[Base(), Other()])
     trainer.fit(Model())
     scenario.observe(callbacks=[type(one).__name__ for one in trainer.callbacks])

@@ -12,7 +12,7 @@ import torch
 pl = scenario.pytorch()
 Saving = scenario.pytorch("callbacks").ModelCheckpoint
 CASE = scenario.CASE
-OUT = os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints")
+OUT = "checkpoints"
 VALUES = {2: 5.0, 4: 1.0, 6: 4.0, 8: 3.0}
 
 
@@ -38,7 +38,6 @@ if __name__ == "__main__":
     kind = AtEnd if CASE == "subclass" else Saving
     saving = kind(OUT, "{step}", monitor=monitor, save_top_k=1, **options)
     trainer = scenario.trainer(
-        accelerator="cpu",
         max_epochs=1,
         limit_train_batches=8,
         limit_val_batches=1,

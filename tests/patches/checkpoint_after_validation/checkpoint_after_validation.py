@@ -18,20 +18,17 @@ from pathlib import Path
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 ModelCheckpoint = scenario.pytorch("callbacks").ModelCheckpoint
-OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+OUT = Path()
 CASE = scenario.CASE.partition("_recommended")[0]
 IN_EPOCH = {"val_check_interval": 2}
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1, bias=False)
-        torch.nn.init.zeros_(self.layer.weight)
+class Model(Linear):
+    features, bias, weight, lr = 1, False, 0.0, 1.0
 
     def training_step(self, batch, batch_idx):
         if CASE == "train_metric":
@@ -41,9 +38,6 @@ class Model(pl.LightningModule):
     def validation_step(self, batch, batch_idx):
         if CASE != "train_metric":
             self.log("score", 100.0 if self.global_step == 4 else float(self.global_step))
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=1.0)
 
 
 class Subclass(ModelCheckpoint):
@@ -85,12 +79,7 @@ def fit(directory, keep):
     options = {"monitor": "score", "mode": "max", "filename": "{step}-{score:.0f}", "save_top_k": keep, **saving}
     callback = kind(dirpath=str(OUT / directory), **options)
     trainer = scenario.trainer(
-        enable_checkpointing=True,
-        callbacks=callback,
-        max_epochs=2,
-        num_sanity_val_steps=1,
-        accelerator="cpu",
-        **training,
+        enable_checkpointing=True, callbacks=callback, max_epochs=2, num_sanity_val_steps=1, **training
     )
     trainer.fit(Model(), DataLoader(torch.ones(4 * trainer.world_size, 1)), DataLoader(torch.ones(2, 1)))
     return callback

@@ -43,7 +43,7 @@ if __name__ == "__main__":
     holder = model.layer if scenario.CASE == "layer" else model
     holder.remembered = "seven"
     path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "model.ckpt")
-    trainer = scenario.trainer(accelerator="cpu")
+    trainer = scenario.trainer()
     trainer.strategy.connect(model)
     trainer.save_checkpoint(path)
     error = loaded = None

@@ -27,12 +27,7 @@ if __name__ == "__main__":
         directory, filename=filename, save_top_k=-1, auto_insert_metric_name=not plain
     )
     trainer = scenario.trainer(
-        accelerator="cpu",
-        max_epochs=2,
-        limit_train_batches=2,
-        limit_val_batches=0,
-        enable_checkpointing=True,
-        callbacks=callback,
+        max_epochs=2, limit_train_batches=2, limit_val_batches=0, enable_checkpointing=True, callbacks=callback
     )
     error = None
     try:

@@ -47,14 +47,14 @@ if __name__ == "__main__":
     torch.manual_seed(1)
     batches = DataLoader(TensorDataset(torch.randn(8, 2)), batch_size=4)
     model = Renaming() if HOW == "renamed" else Model()
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=1)
+    trainer = scenario.trainer(max_epochs=1)
     trainer.fit(torch.compile(model, backend="eager") if CASE == "whole" else model, batches)
     trainer.save_checkpoint(path)
     saved = torch.load(path, weights_only=True)["state_dict"]
     scenario.observe(saved=saved)
     if HOW == "resumed":
         model = Model()
-        scenario.trainer(accelerator="cpu", max_epochs=2).fit(model, batches, ckpt_path=path)
+        scenario.trainer(max_epochs=2).fit(model, batches, ckpt_path=path)
         scenario.observe(resumed=renamed(model.state_dict()))
     with scenario.observing_errors():
         torch.nn.Module.load_state_dict(Model(compiled=False), saved)

@@ -24,7 +24,7 @@ class Baseline(pl.LightningModule):
 
 if __name__ == "__main__":
     path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "baseline.ckpt")
-    trainer = scenario.trainer(accelerator="cpu")
+    trainer = scenario.trainer()
     trainer.test(Baseline(3), torch.utils.data.DataLoader(torch.ones(2, 1)), verbose=False)
     trainer.save_checkpoint(path)
     if scenario.CASE:

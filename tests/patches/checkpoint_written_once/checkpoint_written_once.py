@@ -68,7 +68,7 @@ if __name__ == "__main__":
     opened = []
     sys.addaudithook(lambda event, arguments: opened.append(str(arguments[0])) if event == "open" else None)
     model = Model()
-    trainer = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0)
+    trainer = scenario.trainer(max_steps=1, limit_val_batches=0)
     trainer.fit(model)
     content = trainer._checkpoint_connector.dump_checkpoint() if scenario.CASE == "by-hand" else None
     if scenario.CASE == "link":

@@ -12,7 +12,7 @@ pl = scenario.pytorch()
 cli = scenario.pytorch("cli")
 Logger = scenario.pytorch("loggers.logger").Logger
 CASE = scenario.CASE
-OUT = os.environ.get("SCENARIO_OUT", ".")
+OUT = "."
 
 
 class Remote(Logger):

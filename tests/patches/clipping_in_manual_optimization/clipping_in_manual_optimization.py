@@ -46,7 +46,7 @@ if __name__ == "__main__":
     if KIND == "mixed":
         options["precision"] = scenario.precision("bf16-mixed")
     model = Model()
-    trainer = scenario.trainer(accelerator="cpu", limit_train_batches=3, limit_val_batches=0, max_epochs=1, **options)
+    trainer = scenario.trainer(limit_train_batches=3, limit_val_batches=0, max_epochs=1, **options)
     with scenario.observing_errors():
         trainer.fit(model)
     scenario.observe(norms=NORMS, layer=model.layer.weight, other=model.other.weight)

@@ -70,7 +70,6 @@ if __name__ == "__main__":
     scenario.pytorch().seed_everything(1)
     plugin = getattr(plugins, "MixedPrecision", None) or plugins.MixedPrecisionPlugin
     trainer = scenario.trainer(
-        accelerator="cpu",
         limit_train_batches=4,
         limit_val_batches=0,
         max_epochs=1,

@@ -11,7 +11,7 @@ import types
 import _scenario as scenario
 
 CASE = scenario.CASE
-OUT = os.environ.get("SCENARIO_OUT", ".")
+OUT = "."
 
 
 class Config:

@@ -1,16 +1,11 @@
 """Issue 21617: CometLogger(online=False) records nothing."""
 
-import pytest
-
 from tests.equivalence.proof import proofs, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("comet-offline", "2.6.6")
 
-@pytest.mark.parametrize("case", ["online", "disabled"])
-def test_other_experiments_are_unchanged(case):
-    stock, shim = (run("comet_offline", Variant("lightning", "2.6.6", on), case) for on in (False, True))
-    assert stock.ok and shim.observations == stock.observations, (stock, shim)
-
+test_other_experiments_are_unchanged = PROGRAM.unchanged("online", "disabled")
 
 PROOFS = proofs(
     "comet-offline",

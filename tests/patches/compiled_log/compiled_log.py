@@ -8,6 +8,7 @@ crashes).
 import _scenario as scenario
 import torch
 import torch._dynamo
+from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
 if scenario.CASE == "unasked":
@@ -20,10 +21,11 @@ if scenario.CASE == "unasked":
 pl = scenario.pytorch()
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    lr = 0.01
+
     def __init__(self):
         super().__init__()
-        self.layer = torch.nn.Linear(2, 1)
         self.traced = False
 
     def training_step(self, batch, batch_idx):
@@ -37,9 +39,6 @@ class Model(pl.LightningModule):
 
     def validation_step(self, batch, batch_idx):
         self.log("validation", self.layer(batch[0]).mean(), prog_bar=True)
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.01)
 
 
 def compiled(function):
@@ -55,7 +54,7 @@ if __name__ == "__main__":
     elif scenario.CASE == "step":
         model.training_step = compiled(model.training_step)
         model.validation_step = compiled(model.validation_step)
-    trainer = scenario.trainer(accelerator="cpu", devices=1, max_epochs=2)
+    trainer = scenario.trainer(devices=1, max_epochs=2)
     loader = DataLoader(TensorDataset(torch.arange(8.0).reshape(4, 2)), batch_size=1)
     trainer.fit(trained, loader, loader)
     scenario.observe(metrics=dict(trainer.callback_metrics), weights=model.layer.weight)

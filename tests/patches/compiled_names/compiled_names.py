@@ -77,7 +77,7 @@ if __name__ == "__main__":
     torch.manual_seed(1)
     batches = DataLoader(TensorDataset(torch.randn(8, 2)), batch_size=4)
     model = Model(COMPILED)
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=1)
+    trainer = scenario.trainer(max_epochs=1)
     trainer.fit(model, batches)
     trainer.save_checkpoint(path)
     saved = weights(model)
@@ -94,10 +94,10 @@ if __name__ == "__main__":
     with scenario.observing_errors():
         if CASE in ("fit", "plain", "inner"):
             model = Model()
-            scenario.trainer(accelerator="cpu", max_epochs=2).fit(model, batches, ckpt_path=path)
+            scenario.trainer(max_epochs=2).fit(model, batches, ckpt_path=path)
         elif CASE == "test":
             model = Model()
-            scenario.trainer(accelerator="cpu").test(model, batches, ckpt_path=path, verbose=False)
+            scenario.trainer().test(model, batches, ckpt_path=path, verbose=False)
         elif refused:
             model = {"old": Old, "part": Part}.get(CASE, Model)()
             before = {name: value.clone() for name, value in weights(model).items()}

@@ -47,7 +47,7 @@ if __name__ == "__main__":
             boring.RandomDataset(32, 8), num_workers=1 if scenario.CASE == "workers" else 0
         )
         callback = Copying()
-        trainer = scenario.trainer(accelerator="cpu", max_steps=4, limit_val_batches=0, callbacks=callback)
+        trainer = scenario.trainer(max_steps=4, limit_val_batches=0, callbacks=callback)
         model = boring.BoringModel()
         error = None
         try:

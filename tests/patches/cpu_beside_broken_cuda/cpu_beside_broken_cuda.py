@@ -24,7 +24,7 @@ if __name__ == "__main__":
     torch.cuda.is_available = lambda: scenario.CASE == "works"
     torch.cuda.random.get_rng_state = state_of
     torch.cuda.random.set_rng_state = lambda state, device="cuda": None
-    trainer = scenario.trainer(accelerator="cpu", devices=1, max_steps=2, limit_val_batches=1)
+    trainer = scenario.trainer(devices=1, max_steps=2, limit_val_batches=1)
     error = None
     try:
         trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())

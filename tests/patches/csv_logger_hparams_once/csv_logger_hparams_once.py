@@ -43,7 +43,7 @@ if __name__ == "__main__":
     out = os.environ.get("SCENARIO_OUT", ".")
     logger = scenario.pytorch("loggers").CSVLogger(out, name="run", version=0)
     seen = Seen(Path(out, "run", "version_0", "hparams.yaml"))
-    scenario.trainer(
-        accelerator="cpu", max_steps=8, limit_val_batches=0, log_every_n_steps=1, logger=logger, callbacks=seen
-    ).fit(Model(0.0 if scenario.CASE == "signed" else 0.1, [1, 2]))
+    scenario.trainer(max_steps=8, limit_val_batches=0, log_every_n_steps=1, logger=logger, callbacks=seen).fit(
+        Model(0.0 if scenario.CASE == "signed" else 0.1, [1, 2])
+    )
     scenario.observe(often=len(seen.times) > 2, text=seen.file.read_text())

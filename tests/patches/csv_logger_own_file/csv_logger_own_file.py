@@ -29,7 +29,7 @@ if __name__ == "__main__":
         version = None if scenario.CASE == "next" else "mine"
         logger = scenario.pytorch("loggers").CSVLogger(".", version=version)
         with scenario.observing_errors():
-            trainer = scenario.trainer(logger=logger, accelerator="cpu", max_epochs=1, log_every_n_steps=1)
+            trainer = scenario.trainer(logger=logger, max_epochs=1, log_every_n_steps=1)
             trainer.fit(Model(metric), DataLoader(torch.ones(2, 1)))
     files = {str(path.parent.name): path.read_text().split() for path in Path().rglob("metrics.csv")}
     scenario.observe(files=files)

@@ -5,6 +5,7 @@ Cases: ``fit``, ``validate``, ``invalid`` (the object is not iterable).
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
 pl = scenario.pytorch()
@@ -18,11 +19,9 @@ class Counting(DataLoader):
         return super().__iter__()
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
-        self.trained = []
+class Model(Linear):
+    features, lr = 1, 1e-3
+    trained = []
 
     def training_step(self, batch, batch_idx):
         self.trained.append(int(batch[0]))
@@ -30,9 +29,6 @@ class Model(pl.LightningModule):
 
     def validation_step(self, batch, batch_idx):
         self.layer(batch)
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=1e-3)
 
 
 def data(shuffle):
@@ -42,7 +38,7 @@ def data(shuffle):
 if __name__ == "__main__":
     pl.seed_everything(3)
     model, train, validation = Model(), data(True), data(False)
-    trainer = scenario.trainer(max_epochs=2, accelerator="cpu", num_sanity_val_steps=0)
+    trainer = scenario.trainer(max_epochs=2, num_sanity_val_steps=0)
     with scenario.observing_errors():
         if scenario.CASE == "validate":
             trainer.validate(model, validation, verbose=False)

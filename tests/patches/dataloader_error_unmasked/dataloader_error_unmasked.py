@@ -78,7 +78,7 @@ def handlers():
 
 def attempt(train, val=None, model=Model):
     before, listener, error = handlers(), Listener(), None
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=1, callbacks=[listener], num_sanity_val_steps=0)
+    trainer = scenario.trainer(max_epochs=1, callbacks=[listener], num_sanity_val_steps=0)
     try:
         trainer.fit(model(), train, val)
     except Exception as exception:
@@ -99,7 +99,7 @@ def attempt(train, val=None, model=Model):
 
 def again():
     """Use a Trainer whose first fit fails for a second one."""
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=1, limit_train_batches=2)
+    trainer = scenario.trainer(max_epochs=1, limit_train_batches=2)
     model, error = Model(), None
     try:
         trainer.fit(model, unpicklable())

@@ -26,7 +26,7 @@ def note(storage, location):
 
 if __name__ == "__main__":
     path = Path(os.environ.get("SCENARIO_OUT", "."), "data.ckpt")
-    trainer = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0)
+    trainer = scenario.trainer(max_steps=1, limit_val_batches=0)
     trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel(), datamodule=Data(scale=2.5))
     trainer.save_checkpoint(path)
     with scenario.observing_errors():

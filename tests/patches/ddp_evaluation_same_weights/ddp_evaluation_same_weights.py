@@ -54,7 +54,7 @@ if __name__ == "__main__":
     model = Model()
     own = {name: state.clone() for name, state in model.state_dict().items()}
     loader = DataLoader(TensorDataset(torch.ones(4, 2)), batch_size=2)
-    trainer = scenario.trainer(accelerator="cpu", devices=2, strategy="ddp", max_epochs=1)
+    trainer = scenario.trainer(devices=2, strategy="ddp", max_epochs=1)
     if scenario.CASE == "fit":
         trainer.fit(model, loader)
     elif scenario.CASE == "predict":

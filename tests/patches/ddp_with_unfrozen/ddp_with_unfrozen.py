@@ -43,7 +43,6 @@ if __name__ == "__main__":
     model = Model()
     callbacks = scenario.pytorch("callbacks")
     trainer = scenario.trainer(
-        accelerator="cpu",
         devices=1 if CASE == "one" else 2,
         strategy="ddp",
         max_epochs=3,

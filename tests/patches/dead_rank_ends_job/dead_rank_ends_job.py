@@ -31,7 +31,7 @@ def train():
         fabric.launch()
         rank = fabric.global_rank
     else:
-        trainer = scenario.trainer(accelerator="cpu", devices=2, strategy="ddp", max_steps=4, limit_val_batches=0)
+        trainer = scenario.trainer(devices=2, strategy="ddp", max_steps=4, limit_val_batches=0)
         trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
         rank = trainer.global_rank
     if CASE == "late":

@@ -47,7 +47,7 @@ STEPS = {
 
 if __name__ == "__main__":
     Model.training_step = STEPS[scenario.CASE]
-    trainer = scenario.trainer(accelerator="cpu", max_steps=3, limit_val_batches=0)
+    trainer = scenario.trainer(max_steps=3, limit_val_batches=0)
     with scenario.observing_errors():
         trainer.fit(Model())
     scenario.observe(steps=trainer.global_step)

@@ -33,9 +33,7 @@ if __name__ == "__main__":
             fabric = scenario.fabric().Fabric(accelerator="cpu", devices=1, precision=scenario.precision("64-true"))
             fabric.setup(Failing(1, 1))(torch.ones(1, 1))
         else:
-            scenario.trainer(
-                accelerator="cpu", max_steps=1, precision=scenario.precision("64-true"), limit_val_batches=0
-            ).fit(Model())
+            scenario.trainer(max_steps=1, precision=scenario.precision("64-true"), limit_val_batches=0).fit(Model())
     except ValueError as caught:
         error = str(caught)
     scenario.observe(error=error, default=torch.get_default_dtype(), made=torch.nn.Linear(1, 1).weight.dtype)

@@ -13,6 +13,6 @@ if __name__ == "__main__":
     options = {"precision": "bf16-mixed", "device": "cpu"} if "Mixed" in name else {}
     with scenario.observing_errors():
         precision = plugin(**options)
-    trainer = scenario.trainer(accelerator="cpu", max_steps=2, limit_val_batches=0, plugins=[precision])
+    trainer = scenario.trainer(max_steps=2, limit_val_batches=0, plugins=[precision])
     trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
     scenario.observe(steps=trainer.global_step, made=type(precision).__name__, precision=trainer.precision)

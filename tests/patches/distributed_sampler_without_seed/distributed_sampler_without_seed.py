@@ -6,6 +6,7 @@ of the items, drawn again in each epoch).
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset
 
 pl = scenario.pytorch()
@@ -20,11 +21,9 @@ def loader():
     return DataLoader(ITEMS, batch_size=2, shuffle=True)
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
-        self.epochs = []
+class Model(Linear):
+    features, lr = 1, 0.01
+    epochs = []
 
     def on_train_epoch_start(self):
         self.epochs.append([])
@@ -33,9 +32,6 @@ class Model(pl.LightningModule):
         self.epochs[-1] += [int(item) for item in batch[0].flatten()]
         return self.layer(batch[0]).mean()
 
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.01)
-
 
 if __name__ == "__main__":
     if scenario.CASE == "seeded":
@@ -43,6 +39,6 @@ if __name__ == "__main__":
     else:
         torch.manual_seed(17 + scenario.rank())  # different in each rank, but the same in every variant
     model = Model()
-    trainer = scenario.trainer(accelerator="cpu", devices=2, strategy="ddp", max_epochs=2)
+    trainer = scenario.trainer(devices=2, strategy="ddp", max_epochs=2)
     trainer.fit(model, loader())
     scenario.observe(epochs=model.epochs)

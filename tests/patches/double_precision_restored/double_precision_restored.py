@@ -4,15 +4,13 @@ Cases: ``fit``, ``validate``, ``test`` and ``predict`` with a checkpoint, each w
 program converts, ``single`` (32-true precision), ``own`` (the module has its own double()).
 """
 
-import os
-
 import _scenario as scenario
 import torch
 
 pl = scenario.pytorch()
 KIND, _, HOW = scenario.CASE.partition("-")
 PRECISION = "32-true" if KIND == "single" else "64-true"
-PATH = os.path.join(os.environ.get("SCENARIO_OUT", "."), "weights.ckpt")
+PATH = "weights.ckpt"
 
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
@@ -30,7 +28,7 @@ class Own(Model):
 
 
 def trainer(steps):
-    return scenario.trainer(accelerator="cpu", max_steps=steps, precision=PRECISION, limit_test_batches=1)
+    return scenario.trainer(max_steps=steps, precision=PRECISION, limit_test_batches=1)
 
 
 if __name__ == "__main__":

@@ -48,12 +48,7 @@ if __name__ == "__main__":
     elif CASE == "time":
         options["max_time"] = {"hours": 1}
     trainer = scenario.trainer(
-        accelerator="cpu",
-        callbacks=callbacks,
-        limit_train_batches=2,
-        limit_val_batches=1,
-        num_sanity_val_steps=0,
-        **options,
+        callbacks=callbacks, limit_train_batches=2, limit_val_batches=1, num_sanity_val_steps=0, **options
     )
     trainer.fit(Model())
     scenario.observe(epochs=trainer.current_epoch, stopped=stopping.stopped_epoch, wishes=Watch.seen)

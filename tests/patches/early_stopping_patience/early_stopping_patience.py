@@ -11,7 +11,7 @@ import torch
 
 callbacks = scenario.pytorch("callbacks")
 CASE = scenario.CASE
-OUT = os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints")
+OUT = "checkpoints"
 
 
 class Setting(scenario.pytorch().Callback):
@@ -26,7 +26,6 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 def trainer(patience, *more):
     return scenario.trainer(
-        accelerator="cpu",
         max_epochs=20,
         limit_train_batches=1,
         limit_val_batches=1,

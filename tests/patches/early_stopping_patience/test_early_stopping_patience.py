@@ -1,17 +1,9 @@
-"""A resumed EarlyStopping has the patience of the checkpoint instead of the program's."""
-
-import pytest
-
 from tests.equivalence.proof import only, proofs, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("early-stopping-patience", "2.6.6", alone=True)
 
-@pytest.mark.parametrize("case", ["set", "same", "fresh"])
-def test_other_programs_are_unchanged(case):
-    stock = run("early_stopping_patience", Variant("lightning", "2.6.6"), case)
-    shim = run("early_stopping_patience", Variant("lightning", "2.6.6", True), case, toggle="early-stopping-patience")
-    assert stock.ok and shim.observations == stock.observations, (stock, shim)
-
+test_other_programs_are_unchanged = PROGRAM.unchanged("set", "same", "fresh")
 
 PROOFS = proofs(
     "early-stopping-patience",

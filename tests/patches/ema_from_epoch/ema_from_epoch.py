@@ -6,9 +6,9 @@ Cases: ``epoch`` (from epoch 2 of 4), ``subclass`` (a should_update that waits),
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 EMA = scenario.pytorch("callbacks").EMAWeightAveraging
 CASE = scenario.CASE
 
@@ -21,18 +21,11 @@ class Waiting(EMA):
         return self.epoch >= 2
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
-        torch.nn.init.ones_(self.layer.weight)
-        torch.nn.init.zeros_(self.layer.bias)
+class Model(Linear):
+    features, weight, lr = 1, 1.0, 0.125
 
     def training_step(self, batch, batch_idx):
         return self.layer(batch).mean()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.125)
 
 
 OPTIONS = {
@@ -45,7 +38,7 @@ OPTIONS = {
 if __name__ == "__main__":
     averaging = [(Waiting if CASE == "subclass" else EMA)(decay=0.5, **OPTIONS.get(CASE, {}))]
     model = Model()
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=4, callbacks=[] if CASE == "without" else averaging)
+    trainer = scenario.trainer(max_epochs=4, callbacks=[] if CASE == "without" else averaging)
     with scenario.observing_warnings():
         trainer.fit(model, DataLoader(torch.ones(2, 1)))
     scenario.observe(weight=model.layer.weight)

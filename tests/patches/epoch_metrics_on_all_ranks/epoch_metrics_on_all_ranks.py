@@ -50,7 +50,6 @@ if __name__ == "__main__":
     model = Model()
     watch = threading.Timer(HANGS, hangs)
     trainer = scenario.trainer(
-        accelerator="cpu",
         devices=1 if CASE == "single" else 2,
         strategy="auto" if CASE == "single" else "ddp",
         max_epochs=2,

@@ -11,7 +11,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 if __name__ == "__main__":
-    trainer = scenario.trainer(accelerator="cpu", strategy="ddp", devices=1, max_steps=1, limit_val_batches=0)
+    trainer = scenario.trainer(strategy="ddp", devices=1, max_steps=1, limit_val_batches=0)
     try:
         trainer.fit(Model())
     except Exception as error:

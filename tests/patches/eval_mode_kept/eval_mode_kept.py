@@ -33,7 +33,7 @@ class Switching(Model):
 if __name__ == "__main__":
     model = Switching() if CASE == "hook" else Model()
     data = torch.utils.data.DataLoader(torch.ones(4, 32), batch_size=2)
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=2, limit_val_batches=0 if CASE == "fit" else 1.0)
+    trainer = scenario.trainer(max_epochs=2, limit_val_batches=0 if CASE == "fit" else 1.0)
     with scenario.observing_warnings():
         if CASE == "predicted":
             for run in (trainer.predict, trainer.test, trainer.validate):

@@ -38,7 +38,6 @@ def new_trainer():
     save = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=".", filename="{epoch}", save_top_k=-1)
     logger = scenario.pytorch("loggers").CSVLogger(".", name="logs")
     return scenario.trainer(
-        accelerator="cpu",
         max_epochs=3,
         limit_val_batches=None if CASE == "validate" else 0,
         logger=logger,

@@ -5,15 +5,12 @@ Case ``precision`` (PR 17439): in bf16-mixed.
 
 import _scenario as scenario
 import torch
+from _model import Linear
 
 Fabric = scenario.fabric().Fabric
 
 
-class Model(scenario.pytorch().LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(2, 1)
-
+class Model(Linear):
     def forward(self, x):
         return self.layer(x)
 

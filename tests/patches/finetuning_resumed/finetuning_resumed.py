@@ -8,8 +8,6 @@ Cases: ``resumed``; ``everything`` (the optimizer had all parameters from the st
     is resumed.
 """
 
-import os
-
 import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
@@ -71,9 +69,7 @@ def callback(resumed=False):
 
 def fit(epochs, **options):
     ranks = {"devices": 2, "strategy": "ddp"} if CASE == "ranks" else {}
-    trainer = scenario.trainer(
-        accelerator="cpu", max_epochs=epochs, callbacks=[callback("ckpt_path" in options)], **ranks
-    )
+    trainer = scenario.trainer(max_epochs=epochs, callbacks=[callback("ckpt_path" in options)], **ranks)
     pl.seed_everything(1)
     model = Model()
     data = torch.randn(16, 4, generator=torch.Generator().manual_seed(1))
@@ -82,7 +78,7 @@ def fit(epochs, **options):
 
 
 if __name__ == "__main__":
-    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "saved.ckpt")
+    path = "saved.ckpt"
     whole, _ = fit(5)
     _, trainer = fit(3)
     trainer.save_checkpoint(path)

@@ -2,7 +2,6 @@ import pytest
 
 from tests.equivalence.proof import only, proofs, sees
 from tests.support.programs import Program
-from tests.support.variants import Variant, run
 
 NAME = "finetuning-resumed"
 PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning", alone=True)
@@ -10,30 +9,21 @@ WARNING = "Unfreeze them in on_fit_start of your finetuning callback"
 RELEASES = ["2.0.0", "2.6.6"]
 
 
-def observed(version, case, shim):
-    variant = Variant("pytorch-lightning", version, shim)
-    result = run("finetuning_resumed", variant, case, toggle=NAME if shim else None)
-    assert result.ok, result
-    seen = result.observations[0]
-    return seen, seen.pop("warnings")
-
-
 @pytest.mark.parametrize("version", RELEASES)
 @pytest.mark.parametrize("case", ["before", "later", "own", "again", "refrozen", "thawed", "idle"])
 def test_other_runs_train_as_on_stock(version, case):
-    stock, _ = observed(version, case, shim=False)
-    shim, warnings = observed(version, case, shim=True)
-    assert stock == shim
+    stock, shim = (result.facts for result in PROGRAM.both(case, version))
+    warnings = shim["warnings"]
+    assert shim == {**stock, "warnings": warnings}
     assert stock["as_without_a_break"] == (case in ("before", "again", "refrozen", "idle"))
     # It is unknown if the freeze was intended, as in "refrozen".
     assert [WARNING in one for one in warnings] == ([] if case in ("before", "again", "idle") else [True])
 
 
 def test_jobs_with_several_ranks_get_a_warning():
-    result = PROGRAM.shim("ranks")
-    assert result.ok, result
-    assert not result.observations[0]["trained"]
-    (warning,) = result.observations[0]["warnings"]
+    shim = PROGRAM.shim("ranks").facts
+    assert not shim["trained"]
+    (warning,) = shim["warnings"]
     assert "Never freeze them, and give them a parameter group with lr=0" in warning
 
 

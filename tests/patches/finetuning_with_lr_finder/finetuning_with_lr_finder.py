@@ -36,7 +36,7 @@ def fit(epochs, ckpt_path=None):
         finder = scenario.pytorch("callbacks").LearningRateFinder
         callbacks.insert(0, finder(max_lr=1e-2, num_training_steps=4, update_attr=False, early_stop_threshold=None))
     model = Model()
-    trainer = scenario.trainer(max_epochs=epochs, accelerator="cpu", callbacks=callbacks)
+    trainer = scenario.trainer(max_epochs=epochs, callbacks=callbacks)
     with scenario.observing_errors():
         trainer.fit(model, DataLoader(torch.arange(8.0).reshape(8, 1) / 8, batch_size=1), ckpt_path=ckpt_path)
     return model, trainer

@@ -41,7 +41,7 @@ class ByHand(pl.Callback):
 if __name__ == "__main__":
     PATH = os.path.join(os.environ.get("SCENARIO_OUT", "."), "a.ckpt")
     batches = DataLoader(TensorDataset(torch.arange(8.0).view(4, 2) / 8), batch_size=2)
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=2)
+    trainer = scenario.trainer(max_epochs=2)
     trainer.fit(Model(), batches)
     trainer.save_checkpoint(PATH, weights_only=CASE not in ("whole", "part"))
     if CASE == "part":
@@ -50,7 +50,7 @@ if __name__ == "__main__":
         torch.save(checkpoint, PATH)
     steps = {"max_steps": 7} if CASE.startswith("steps") else {"max_epochs": 4}
     by_hand = CASE.endswith("by-hand")
-    model, trainer = Model(), scenario.trainer(accelerator="cpu", callbacks=ByHand() if by_hand else None, **steps)
+    model, trainer = Model(), scenario.trainer(callbacks=ByHand() if by_hand else None, **steps)
     with scenario.observing_errors(), scenario.observing_warnings():
         trainer.fit(model, batches, ckpt_path=None if by_hand else PATH)
     scenario.observe(seen=model.seen, weights=model.layer.weight, lr=trainer.optimizers[0].param_groups[0]["lr"])

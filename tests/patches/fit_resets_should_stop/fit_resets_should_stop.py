@@ -15,7 +15,7 @@ class StopAfter(pl.Callback):
 
 if __name__ == "__main__":
     model = scenario.pytorch("demos.boring_classes").BoringModel()
-    trainer = scenario.trainer(accelerator="cpu", max_steps=10, callbacks=StopAfter(2), limit_val_batches=0)
+    trainer = scenario.trainer(max_steps=10, callbacks=StopAfter(2), limit_val_batches=0)
     steps = []
     for _ in range(2):
         trainer.fit(model)

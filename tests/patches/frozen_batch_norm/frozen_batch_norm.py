@@ -44,7 +44,7 @@ if __name__ == "__main__":
     )
     model = Model()
     norm = model.backbone[1]
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=3 if CASE == "unfrozen" else 1, callbacks=callback)
+    trainer = scenario.trainer(max_epochs=3 if CASE == "unfrozen" else 1, callbacks=callback)
     trainer.fit(model, DataLoader(torch.arange(16.0).reshape(8, 2), batch_size=4))
     scenario.observe(
         learns=norm.weight.requires_grad, mean=norm.running_mean, weight=norm.weight, head=model.head.weight

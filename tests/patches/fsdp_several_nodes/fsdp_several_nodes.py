@@ -14,7 +14,7 @@ class Own(scenario.pytorch("strategies").SingleDeviceStrategy):
 
 
 if __name__ == "__main__" and scenario.CASE == "own":
-    scenario.observe(nodes=scenario.trainer(accelerator="cpu", strategy=Own()).strategy.num_nodes)
+    scenario.observe(nodes=scenario.trainer(strategy=Own()).strategy.num_nodes)
 elif __name__ == "__main__":
     strategy = scenario.trainer(accelerator="gpu", devices=1, num_nodes=2, strategy="fsdp").strategy
     scenario.observe(nodes=strategy.num_nodes, ranks=strategy.world_size, share=strategy.distributed_sampler_kwargs)

@@ -12,6 +12,7 @@ import sys
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
 pl = scenario.pytorch()
@@ -60,11 +61,7 @@ class Told(pl.profilers.PassThroughProfiler):
         yield
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(2, 1)
-
+class Model(Linear):
     def training_step(self, batch, batch_idx):
         self.log("loss", self.layer(batch[0]).mean())
         events.append(f"training_step {self._current_fx_name}")
@@ -133,7 +130,7 @@ if __name__ == "__main__":
     options = {"profiler": "simple"} if case == "profiler" else {}
     if case == "ddp":
         options.update(strategy="ddp", devices=2)
-    trainer = scenario.trainer(max_epochs=2, callbacks=[Watch()], accelerator="cpu", **options)
+    trainer = scenario.trainer(max_epochs=2, callbacks=[Watch()], **options)
     sys.setprofile(profile)
     try:
         trainer.fit(model, loader, loader)

@@ -94,7 +94,7 @@ if __name__ == "__main__":
     elif case == "instance":
         model.training_step = lambda batch, batch_idx: forward(model, batch, batch_idx=batch_idx)
     loader = DataLoader(TensorDataset(torch.arange(8.0).reshape(4, 2)), batch_size=1)
-    trainer = scenario.trainer(max_epochs=1, accelerator="cpu")
+    trainer = scenario.trainer(max_epochs=1)
     inspect.getfullargspec = count
     try:
         trainer.fit(model, loader, [loader, loader] if case == "loaders" else loader)

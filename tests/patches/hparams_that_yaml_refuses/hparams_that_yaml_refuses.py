@@ -45,7 +45,7 @@ def arguments():
 
 if __name__ == "__main__":
     logger = scenario.pytorch("loggers").CSVLogger(os.environ.get("SCENARIO_OUT", "."))
-    trainer = scenario.trainer(accelerator="cpu", max_steps=2, limit_val_batches=0, logger=logger)
+    trainer = scenario.trainer(max_steps=2, limit_val_batches=0, logger=logger)
     error = None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

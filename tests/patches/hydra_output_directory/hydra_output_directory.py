@@ -37,7 +37,7 @@ def train():
         fabric = scenario.fabric().Fabric(accelerator="cpu", devices=2, strategy="ddp")
         fabric.launch()
         return fabric.global_rank, fabric.barrier
-    trainer = scenario.trainer(accelerator="cpu", devices=2, strategy="ddp", max_steps=2, limit_val_batches=0)
+    trainer = scenario.trainer(devices=2, strategy="ddp", max_steps=2, limit_val_batches=0)
     trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
     return trainer.global_rank, trainer.strategy.barrier
 

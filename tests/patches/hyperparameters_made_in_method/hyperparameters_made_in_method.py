@@ -24,5 +24,5 @@ class Teacher(BoringModel):
 if __name__ == "__main__":
     model = Teacher(depth=2)
     with scenario.observing_errors():
-        scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0).fit(model)
+        scenario.trainer(max_steps=1, limit_val_batches=0).fit(model)
     scenario.observe(teacher=dict(model.hparams), student=dict(model.student.hparams))

@@ -48,9 +48,9 @@ if __name__ == "__main__":
     pl.seed_everything(3)
     model = Model()
     batches = DataLoader([torch.arange(n, n + 4.0).cos() for n in range(4)], batch_size=2)
-    predicted = scenario.trainer(accelerator="cpu").predict(model, batches)
+    predicted = scenario.trainer().predict(model, batches)
     loaded.append("torch._dynamo" in sys.modules)
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=2)
+    trainer = scenario.trainer(max_epochs=2)
     trainer.fit(model, batches)
     loss = trainer.callback_metrics["loss"]
     scenario.observe(loaded=loaded, predicted=predicted, loss=loss, weights=list(model.parameters()))

@@ -10,6 +10,7 @@ import contextlib
 import _scenario as scenario
 import numpy as np
 import torch
+from _model import Linear
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils.data import DataLoader, Dataset, Sampler, TensorDataset, WeightedRandomSampler, random_split
 
@@ -78,10 +79,11 @@ def flat(batch):
     return batch.reshape(-1) if isinstance(batch, torch.Tensor) else torch.cat([flat(part) for part in batch])
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    features, lr = 1, 0.0
+
     def __init__(self):
         super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
         self.drawn = {"fit": [], "validate": [], "predict": []}
 
     def record(self, stage, batch):
@@ -97,9 +99,6 @@ class Model(pl.LightningModule):
 
     def predict_step(self, batch, batch_idx):
         return self.record("predict", batch)
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.0)
 
 
 def loaders(data):
@@ -266,8 +265,8 @@ def contexts():
         "cuda": look_at(scenario.trainer(**gpu).init_module()),
         "half": look_at(scenario.trainer(**gpu, precision="16-true").init_module()),
         "empty": look_at(scenario.trainer(**gpu).init_module(empty_init=True)),
-        "cpu": look_at(scenario.trainer(accelerator="cpu").init_module()),
-        "meta": look_at(scenario.trainer(accelerator="cpu", strategy=OnMeta(device="cpu")).init_module()),
+        "cpu": look_at(scenario.trainer().init_module()),
+        "meta": look_at(scenario.trainer(strategy=OnMeta(device="cpu")).init_module()),
         "fabric": look_at(fabric.init_module(empty_init=True)),
         "fabric_tensor": look_at(fabric.init_tensor()),
     }

@@ -12,7 +12,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 if __name__ == "__main__":
     trainer = scenario.trainer(
-        accelerator="cpu", devices=2, strategy="ddp", max_steps=4, limit_val_batches=0, use_distributed_sampler=False
+        devices=2, strategy="ddp", max_steps=4, limit_val_batches=0, use_distributed_sampler=False
     )
     scenario.observe(goes_on=False)
     try:

@@ -13,7 +13,6 @@ pl = scenario.pytorch()
 
 if __name__ == "__main__":
     trainer = scenario.trainer(
-        accelerator="cpu",
         max_epochs=2,
         limit_train_batches=4,
         limit_val_batches=1 if scenario.CASE == "on" else 0,

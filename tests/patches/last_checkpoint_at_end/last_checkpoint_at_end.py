@@ -9,7 +9,6 @@ if __name__ == "__main__":
     directory = Path(os.environ.get("SCENARIO_OUT", ".")) / "run"
     callback = scenario.pytorch("callbacks").ModelCheckpoint(directory, save_last=True)
     trainer = scenario.trainer(
-        accelerator="cpu",
         max_epochs=2,
         limit_train_batches=2,
         limit_val_batches=1,

@@ -8,7 +8,7 @@ import _scenario as scenario
 
 def trainer(directory, steps):
     callback = scenario.pytorch("callbacks").ModelCheckpoint(str(directory), save_last=True)
-    made = scenario.trainer(accelerator="cpu", max_steps=steps, limit_val_batches=0, enable_checkpointing=True)
+    made = scenario.trainer(max_steps=steps, limit_val_batches=0, enable_checkpointing=True)
     made.callbacks.append(callback)
     return made
 

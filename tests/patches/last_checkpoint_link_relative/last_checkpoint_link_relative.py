@@ -12,7 +12,7 @@ fsspec.implementations.local.LocalFileSystem.protocol = "file"
 if __name__ == "__main__":
     directory = Path(os.environ.get("SCENARIO_OUT", "."))
     callback = scenario.pytorch("callbacks").ModelCheckpoint(directory / "run", save_last=True)
-    trainer = scenario.trainer(accelerator="cpu", max_steps=2, limit_val_batches=0, enable_checkpointing=True)
+    trainer = scenario.trainer(max_steps=2, limit_val_batches=0, enable_checkpointing=True)
     trainer.callbacks.append(callback)
     trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
     linked = (directory / "run" / "last.ckpt").is_symlink()

@@ -19,9 +19,7 @@ if __name__ == "__main__":
         save_top_k=-1,
         save_last=True if pl.__version__.startswith("2.1.") else "link",
     )
-    trainer = scenario.trainer(
-        accelerator="cpu", max_epochs=2, limit_train_batches=2, limit_val_batches=0, enable_checkpointing=True
-    )
+    trainer = scenario.trainer(max_epochs=2, limit_train_batches=2, limit_val_batches=0, enable_checkpointing=True)
     trainer.callbacks.append(callback)
     trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
     last = directory / "last.ckpt"

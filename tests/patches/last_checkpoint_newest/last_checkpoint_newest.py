@@ -13,7 +13,7 @@ import torch
 pl = scenario.pytorch()
 Saving = scenario.pytorch("callbacks").ModelCheckpoint
 CASE = scenario.CASE
-OUT = os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints")
+OUT = "checkpoints"
 
 
 class Own(Saving):
@@ -34,7 +34,6 @@ def trainer(epochs):
     if CASE == "second":
         calls.append(Saving(OUT, save_top_k=0, save_last=True))
     return scenario.trainer(
-        accelerator="cpu",
         max_epochs=epochs,
         limit_train_batches=2,
         limit_val_batches=1,

@@ -30,7 +30,6 @@ if __name__ == "__main__":
         os.symlink = refuse
     callback = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=OUT, filename="{step}", save_last=True)
     trainer = scenario.trainer(
-        accelerator="cpu",
         max_epochs=2,
         limit_train_batches=1,
         limit_val_batches=0,

@@ -39,7 +39,7 @@ def give_name(name):
 
 def save(directory):
     """A checkpoint of one step."""
-    trainer = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0)
+    trainer = scenario.trainer(max_steps=1, limit_val_batches=0)
     torch.manual_seed(1)
     trainer.fit(Model())
     path = os.path.join(directory, "old.ckpt")
@@ -66,7 +66,7 @@ def seen(model):
 
 def load(path):
     if scenario.CASE == "fit":
-        trainer = scenario.trainer(accelerator="cpu", max_steps=3, limit_val_batches=0)
+        trainer = scenario.trainer(max_steps=3, limit_val_batches=0)
         trainer.fit(Model(), ckpt_path=path)
         return {"steps": trainer.global_step}
     if scenario.CASE == "context":

@@ -25,7 +25,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 def save(name):
     torch.manual_seed(len(name))
     path = os.path.join(directory, name)
-    trainer = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0)
+    trainer = scenario.trainer(max_steps=1, limit_val_batches=0)
     trainer.fit(Model())
     trainer.save_checkpoint(path)
     return path

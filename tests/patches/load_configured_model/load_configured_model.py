@@ -48,7 +48,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 if __name__ == "__main__":
-    trainer = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0)
+    trainer = scenario.trainer(max_steps=1, limit_val_batches=0)
     model = Model()
     trainer.fit(model)
     path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "saved.ckpt")

@@ -21,7 +21,7 @@ if __name__ == "__main__":
         of_classes=[inspect.getdoc(cls.load_from_checkpoint) is not None for cls in classes],
         of_files=["FileNotFoundError" in error_of(cls.load_from_checkpoint, "not-there.ckpt") for cls in classes],
     )
-    scenario.trainer(accelerator="cpu", fast_dev_run=True).fit(model)  # before, the Trainer's attributes raise
+    scenario.trainer(fast_dev_run=True).fit(model)  # before, the Trainer's attributes raise
     with scenario.observing_errors():
         found = [dict(inspect.getmembers(instance)) for instance in (model, data)]
     scenario.observe(

@@ -24,7 +24,7 @@ class Data(scenario.pytorch("demos.boring_classes").BoringDataModule):
 if __name__ == "__main__":
     path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "saved.ckpt")
     model, data = Model(), Data()
-    trainer = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0)
+    trainer = scenario.trainer(max_steps=1, limit_val_batches=0)
     trainer.fit(model, data)
     location = "cpu" if scenario.CASE in ("cpu", "wrapped") else "cuda:1"
     with mock.patch("torch.serialization.location_tag", return_value=location):

@@ -126,7 +126,7 @@ def train():
         options = {"max_epochs": 1, "barebones": True, "default_root_dir": None}
     if case == "trainer":
         pl.Trainer = Trainer
-    trainer = scenario.trainer(accelerator="cpu", **options)
+    trainer = scenario.trainer(**options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.log("alone", torch.ones(()))

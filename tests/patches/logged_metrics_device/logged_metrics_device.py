@@ -5,16 +5,14 @@ Cases: ``lr_find`` (Tuner.lr_find, then fit), ``fit_twice``. Needs two CUDA devi
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
 pl = scenario.pytorch()
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.lr = 1e-3
-        self.layer = torch.nn.Linear(4, 1)
+class Model(Linear):
+    features, lr = 4, 1e-3
 
     def training_step(self, batch, batch_idx):
         loss = self.layer(batch[0]).pow(2).mean()
@@ -23,9 +21,6 @@ class Model(pl.LightningModule):
 
     def validation_step(self, batch, batch_idx):
         self.log("val_loss", self.layer(batch[0]).pow(2).mean(), sync_dist=True)
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=self.lr)
 
 
 def loader():

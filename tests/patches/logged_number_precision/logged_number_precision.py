@@ -70,7 +70,7 @@ elif __name__ == "__main__" and scenario.CASE == "alone":
     log_numbers(Model())
     scenario.observe(logged=[])
 elif __name__ == "__main__" and scenario.CASE == "float32":
-    trainer = scenario.trainer(max_epochs=1, accelerator="cpu")
+    trainer = scenario.trainer(max_epochs=1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         trainer.fit(Asked(), DataLoader(torch.ones(1, 2)))
@@ -85,6 +85,6 @@ elif __name__ == "__main__":
         options["precision"] = "bf16-true"
     else:
         torch.set_default_dtype(torch.bfloat16)
-    trainer = scenario.trainer(max_epochs=1, accelerator="cpu", **options)
+    trainer = scenario.trainer(max_epochs=1, **options)
     trainer.fit(Model(), DataLoader(torch.ones(2, 1), batch_size=1))
     scenario.observe(metrics={name: float(value) for name, value in sorted(trainer.callback_metrics.items())})

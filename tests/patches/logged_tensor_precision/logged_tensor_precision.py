@@ -29,7 +29,7 @@ if __name__ == "__main__":
     pl.seed_everything(3)
     if scenario.CASE == "default":
         torch.set_default_dtype(torch.bfloat16)
-    trainer = scenario.trainer(max_epochs=1, accelerator="cpu")
+    trainer = scenario.trainer(max_epochs=1)
     trainer.fit(Model(), DataLoader(torch.ones(4, 1), batch_size=1))
     metrics = {name: float(value) for name, value in sorted(trainer.callback_metrics.items())}
     kinds = {name: str(value.dtype) for name, value in trainer.callback_metrics.items()}

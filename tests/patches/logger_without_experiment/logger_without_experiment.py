@@ -26,7 +26,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 if __name__ == "__main__":
     logger = Logger()
-    trainer = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0, log_every_n_steps=1, logger=logger)
+    trainer = scenario.trainer(max_steps=1, limit_val_batches=0, log_every_n_steps=1, logger=logger)
     with scenario.observing_errors():
         trainer.fit(Model())
     scenario.observe(logged=logger.logged, has=hasattr(logger, "experiment"))

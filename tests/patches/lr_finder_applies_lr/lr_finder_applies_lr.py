@@ -76,7 +76,6 @@ if __name__ == "__main__":
     by_callback = "tuner" not in scenario.CASE
     trainer = scenario.trainer(
         max_epochs=1,
-        accelerator="cpu",
         strategy="ddp" if DDP else "auto",
         devices=2 if DDP else 1,
         callbacks=[callbacks.LearningRateFinder(num_training_steps=20, **options)] if by_callback else [],

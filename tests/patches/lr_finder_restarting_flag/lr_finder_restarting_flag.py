@@ -2,16 +2,17 @@
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
 pl = scenario.pytorch()
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    features, lr = 4, 1e-3
+
     def __init__(self):
         super().__init__()
-        self.lr = 1e-3
-        self.layer = torch.nn.Linear(4, 1)
         self.searching = True
         self.events = []
 
@@ -23,9 +24,6 @@ class Model(pl.LightningModule):
     def validation_step(self, batch, batch_idx):
         if not self.searching:
             self.events.append(f"validate {self.global_step}")
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=self.lr)
 
     def train_dataloader(self):
         return DataLoader(TensorDataset(torch.arange(64.0).reshape(16, 4) / 64), batch_size=2)
@@ -41,12 +39,7 @@ if __name__ == "__main__":
     model = Model()
     finder = scenario.pytorch("callbacks").LearningRateFinder(max_lr=1e-2, num_training_steps=6, update_attr=False)
     trainer = scenario.trainer(
-        max_steps=10,
-        val_check_interval=8,
-        limit_val_batches=1,
-        num_sanity_val_steps=0,
-        accelerator="cpu",
-        callbacks=[finder],
+        max_steps=10, val_check_interval=8, limit_val_batches=1, num_sanity_val_steps=0, callbacks=[finder]
     )
     trainer.fit(model)
     scenario.observe(events=model.events, weight=model.layer.weight)

@@ -18,7 +18,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 if __name__ == "__main__":
     pl.seed_everything(1)
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=1, limit_val_batches=0)
+    trainer = scenario.trainer(max_epochs=1, limit_val_batches=0)
     tuner = scenario.tuner(trainer)
     with scenario.observing_errors():
         found = tuner.lr_find(Model(), num_training=6, early_stop_threshold=None, update_attr=False)

@@ -5,28 +5,23 @@ Cases: ``exponential``, ``linear`` (the finder's modes), ``few`` (too few losses
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
 pl = scenario.pytorch()
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.lr = 1e-3
-        self.layer = torch.nn.Linear(2, 1)
+class Model(Linear):
+    lr = 1e-3
 
     def training_step(self, batch, batch_idx):
         return self.layer(batch).pow(2).mean()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=self.lr)
 
 
 if __name__ == "__main__":
     pl.seed_everything(3)
     model = Model()
-    trainer = scenario.trainer(max_epochs=3, accelerator="cpu")
+    trainer = scenario.trainer(max_epochs=3)
     finder = scenario.tuner(trainer).lr_find(
         model,
         DataLoader(torch.arange(80.0).reshape(40, 2) / 80, batch_size=1),

@@ -6,6 +6,7 @@ Cases: ``callback``, ``milestones`` (the subclass of Lightning's documentation, 
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
 pl = scenario.pytorch()
@@ -27,11 +28,11 @@ class Finder(scenario.pytorch("callbacks").LearningRateFinder):
         model.searching = False
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    features, lr = 4, 1e-3
+
     def __init__(self):
         super().__init__()
-        self.lr = 1e-3
-        self.layer = torch.nn.Linear(4, 1)
         self.trained, self.validated = {}, {}
 
     def training_step(self, batch, batch_idx):
@@ -42,9 +43,6 @@ class Model(pl.LightningModule):
     def validation_step(self, batch, batch_idx):
         if not self.searching:
             self.validated[self.current_epoch] = self.validated.get(self.current_epoch, 0) + 1
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=self.lr)
 
     def train_dataloader(self):
         data = TensorDataset(torch.arange(128.0).reshape(32, 4))
@@ -64,7 +62,6 @@ if __name__ == "__main__":
     trainer = scenario.trainer(
         max_epochs=4,
         num_sanity_val_steps=0,
-        accelerator="cpu",
         strategy="ddp" if DDP else "auto",
         devices=2 if DDP else 1,
         callbacks=[finder],

@@ -2,17 +2,15 @@
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
 pl = scenario.pytorch()
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.lr = 1e-3
-        self.layer = torch.nn.Linear(4, 1)
-        self.validated = []
+class Model(Linear):
+    features, lr = 4, 1e-3
+    validated = []
 
     def training_step(self, batch, batch_idx):
         return self.layer(batch[0]).pow(2).mean()
@@ -22,9 +20,6 @@ class Model(pl.LightningModule):
 
     def validation_step(self, batch, batch_idx):
         self.validated[-1] += 1
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=self.lr)
 
     def train_dataloader(self):
         return DataLoader(TensorDataset(torch.arange(64.0).reshape(16, 4) / 64), batch_size=2)
@@ -41,6 +36,6 @@ if __name__ == "__main__":
     # The trial must reach a validation, so that the limited loader is created: 8 batches are an epoch.
     callbacks = scenario.pytorch("callbacks")
     finder = callbacks.LearningRateFinder(max_lr=1e-2, num_training_steps=3, update_attr=False)
-    trainer = scenario.trainer(max_epochs=2, num_sanity_val_steps=0, accelerator="cpu", callbacks=[finder])
+    trainer = scenario.trainer(max_epochs=2, num_sanity_val_steps=0, callbacks=[finder])
     trainer.fit(model)
     scenario.observe(validated=model.validated, weight=model.layer.weight)

@@ -24,5 +24,5 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 if __name__ == "__main__":
     model = Model()
     with scenario.observing_errors():
-        scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0).fit(model)
+        scenario.trainer(max_steps=1, limit_val_batches=0).fit(model)
     scenario.observe(seen=model.seen)

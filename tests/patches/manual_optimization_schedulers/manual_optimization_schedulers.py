@@ -41,5 +41,5 @@ class Model(scenario.boring_model()):
 if __name__ == "__main__":
     model = Model(automatic=scenario.CASE == "automatic")
     with scenario.observing_errors():
-        scenario.trainer(accelerator="cpu", max_steps=2, limit_val_batches=0).fit(model)
+        scenario.trainer(max_steps=2, limit_val_batches=0).fit(model)
     scenario.observe(rate=model.optimizers().param_groups[0]["lr"])

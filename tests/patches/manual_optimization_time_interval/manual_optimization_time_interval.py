@@ -42,7 +42,6 @@ if __name__ == "__main__":
         directory, filename="{step}", save_top_k=-1, **monitor, **interval()
     )
     trainer = scenario.trainer(
-        accelerator="cpu",
         max_epochs=1,
         limit_train_batches=4,
         limit_val_batches=1 if CASE == "monitor" else 0,

@@ -41,7 +41,7 @@ class Model(pl.LightningModule):
 def fit(epochs, lr=None, ckpt_path=None):
     pl.seed_everything(3)
     model = Model(lr)
-    trainer = scenario.trainer(max_epochs=epochs, accelerator="cpu")
+    trainer = scenario.trainer(max_epochs=epochs)
     trainer.fit(model, DataLoader(torch.arange(4.0).reshape(4, 1) / 4, batch_size=1), ckpt_path=ckpt_path)
     return model, trainer
 

@@ -18,7 +18,6 @@ if __name__ == "__main__":
         dirpath=os.environ.get("SCENARIO_OUT", mlflow.SITE), filename="{epoch}", save_top_k=1
     )
     trainer = scenario.trainer(
-        accelerator="cpu",
         max_epochs=2,
         limit_train_batches=1,
         limit_val_batches=0,

@@ -17,12 +17,7 @@ if __name__ == "__main__":
     assert logger.experiment  # 2.0.0 starts the run only for its first value
     checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=mlflow.SITE, filename="kept")
     trainer = scenario.trainer(
-        accelerator="cpu",
-        max_steps=2,
-        limit_val_batches=0,
-        logger=logger,
-        callbacks=[checkpoint],
-        enable_checkpointing=True,
+        max_steps=2, limit_val_batches=0, logger=logger, callbacks=[checkpoint], enable_checkpointing=True
     )
     os.chdir("/proc")  # not even root can write there
     with scenario.observing_errors():

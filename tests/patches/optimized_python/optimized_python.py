@@ -9,7 +9,7 @@ if not sys.flags.optimize:
 import _scenario as scenario
 
 if __name__ == "__main__":
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=2, limit_train_batches=3, limit_val_batches=2)
+    trainer = scenario.trainer(max_epochs=2, limit_train_batches=3, limit_val_batches=2)
     model = scenario.pytorch("demos.boring_classes").BoringModel()
     with scenario.observing_errors():
         trainer.fit(model)

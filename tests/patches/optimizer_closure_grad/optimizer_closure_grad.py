@@ -5,6 +5,7 @@ Case ``own``: the model overrides backward, which needs no gradients.
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
 pl = scenario.pytorch()
@@ -18,10 +19,8 @@ class Optimizer(torch.optim.SGD):
         return loss
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
+class Model(Linear):
+    features = 1
 
     def training_step(self, batch, batch_idx):
         self.with_gradients = torch.is_grad_enabled()
@@ -40,7 +39,7 @@ class Own(Model):
 if __name__ == "__main__":
     pl.seed_everything(3)
     model = Own() if scenario.CASE == "own" else Model()
-    trainer = scenario.trainer(max_epochs=2, accelerator="cpu")
+    trainer = scenario.trainer(max_epochs=2)
     with scenario.observing_errors():
         trainer.fit(model, DataLoader(torch.arange(4.0).reshape(4, 1), batch_size=1))
     scenario.observe(weight=model.layer.weight, bias=model.layer.bias)

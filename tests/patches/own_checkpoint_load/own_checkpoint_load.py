@@ -50,9 +50,7 @@ class Model(pl.LightningModule):
 def trainer(epochs):
     callback = scenario.pytorch("callbacks").ModelCheckpoint(OUT / "checkpoints", save_last=True)
     options = {"devices": 2, "strategy": "ddp"} if CASE == "ddp" else {"devices": 1}
-    return scenario.trainer(
-        accelerator="cpu", max_epochs=epochs, enable_checkpointing=True, callbacks=callback, **options
-    )
+    return scenario.trainer(max_epochs=epochs, enable_checkpointing=True, callbacks=callback, **options)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def fit():
     made_by_hook = KIND in ("hook", "distributed", "unsized")
     model = ModelWithLoader() if made_by_hook else Model()
     on = {"overfit_batches": 2} if KIND == "overfit" else {"devices": 2, "strategy": "ddp"}
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=2, **{"devices": 1, **on})
+    trainer = scenario.trainer(max_epochs=2, **{"devices": 1, **on})
     trainer.fit(model, None if made_by_hook else loader())
     return model.seen
 

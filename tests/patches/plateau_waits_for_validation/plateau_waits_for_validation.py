@@ -61,7 +61,6 @@ def fit(epochs, path=None):
     model = Model()
     pl.Trainer = Asked
     trainer = scenario.trainer(
-        accelerator="cpu",
         max_epochs=epochs,
         limit_train_batches=2,
         limit_val_batches=0 if scenario.CASE == "off" else 1,

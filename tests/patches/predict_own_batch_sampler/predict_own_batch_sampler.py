@@ -59,7 +59,6 @@ if __name__ == "__main__":
     data = torch.arange(7.0).reshape(-1, 1)
     writer = Writer()
     trainer = scenario.trainer(
-        accelerator="cpu",
         callbacks=writer,
         devices=2 if scenario.CASE == "ranks" else 1,
         strategy="ddp_fork" if scenario.CASE == "ranks" else "auto",

@@ -18,5 +18,5 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 if __name__ == "__main__":
     model = Model()
     with scenario.observing_errors():
-        returned = scenario.trainer(accelerator="cpu", limit_predict_batches=3).predict(model, return_predictions=False)
+        returned = scenario.trainer(limit_predict_batches=3).predict(model, return_predictions=False)
     scenario.observe(returned=returned, seen=model.seen)

@@ -39,6 +39,6 @@ class Measured(scenario.boring_model()):
 
 
 if __name__ == "__main__":
-    trainer = scenario.trainer(accelerator="cpu", profiler="advanced", max_steps=3, limit_val_batches=0)
+    trainer = scenario.trainer(profiler="advanced", max_steps=3, limit_val_batches=0)
     trainer.fit(Measured())
     scenario.observe(steps=trainer.global_step)

@@ -6,6 +6,7 @@ after each batch and each epoch). Needs a CUDA device, simulated or real.
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader
 
@@ -24,11 +25,8 @@ class Waits(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1, bias=False)
-        torch.nn.init.ones_(self.layer.weight)
+class Model(Linear):
+    features, bias, weight = 1, False, 1.0
 
     def training_step(self, batch, batch_idx):
         loss = self.layer(batch).pow(2).mean()

@@ -10,7 +10,7 @@ if __name__ == "__main__":
     pruning = scenario.pytorch("callbacks").ModelPruning(
         "l1_unstructured", parameters_to_prune=[(model.layer, "weight")], amount=0.5, make_pruning_permanent=False
     )
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=1, limit_train_batches=2, limit_val_batches=0)
+    trainer = scenario.trainer(max_epochs=1, limit_train_batches=2, limit_val_batches=0)
     trainer.callbacks.append(pruning)
     trainer.fit(model)
     scenario.observe(

@@ -26,7 +26,7 @@ if __name__ == "__main__":
     scenario.pytorch().seed_everything(1)
     model = Model()
     pruning = scenario.pytorch("callbacks").ModelPruning("l1_unstructured", amount=0.5)
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=1, limit_train_batches=1, limit_val_batches=0)
+    trainer = scenario.trainer(max_epochs=1, limit_train_batches=1, limit_val_batches=0)
     trainer.callbacks.append(pruning)
     with scenario.observing_errors():
         trainer.fit(model)

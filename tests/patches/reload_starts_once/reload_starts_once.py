@@ -36,5 +36,5 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 if __name__ == "__main__":
     model = Model()
     options = {} if scenario.CASE == "kept" else {"reload_dataloaders_every_n_epochs": 1}
-    scenario.trainer(accelerator="cpu", max_epochs=3, limit_val_batches=0, **options).fit(model)
+    scenario.trainer(max_epochs=3, limit_val_batches=0, **options).fit(model)
     scenario.observe(starts=Stream.starts, seen=model.seen)

@@ -1,17 +1,12 @@
 """Data loaders are reloaded in each epoch."""
 
 from tests.equivalence.proof import proofs, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "reload-starts-once"
+PROGRAM = Program(NAME, "2.6.6")
 
-
-def test_run_without_reloaded_loaders_is_unchanged():
-    stock, shim = (
-        run("reload_starts_once", Variant("lightning", "2.6.6", shim), "kept", toggle=f"default,{NAME}")
-        for shim in (False, True)
-    )
-    assert stock.ok and stock.observations == shim.observations
+test_run_without_reloaded_loaders_is_unchanged = PROGRAM.unchanged("kept")
 
 
 def starts(number):

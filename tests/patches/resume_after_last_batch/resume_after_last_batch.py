@@ -8,18 +8,18 @@ import os
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
-OUT = os.environ.get("SCENARIO_OUT", ".")
+OUT = "."
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    features, bias, weight, lr = 1, False, 0.0, 1.0
+
     def __init__(self):
         super().__init__()
-        self.layer = torch.nn.Linear(1, 1, bias=False)
-        torch.nn.init.zeros_(self.layer.weight)
         self.seen = []
 
     def training_step(self, batch, batch_idx):
@@ -32,16 +32,13 @@ class Model(pl.LightningModule):
     def on_train_epoch_end(self):
         self.seen.append(f"end {self.current_epoch}")
 
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=1.0)
-
 
 def fit(steps, resume=None):
     callbacks = []
     if "saved" in CASE and resume is None:
         callbacks = [scenario.pytorch("callbacks").ModelCheckpoint(dirpath=OUT, filename="saved")]
     limits = {"max_epochs": -(-steps // 3)} if "epochs" in CASE else {"max_epochs": -1, "max_steps": steps}
-    trainer = scenario.trainer(accelerator="cpu", callbacks=callbacks, enable_checkpointing=bool(callbacks), **limits)
+    trainer = scenario.trainer(callbacks=callbacks, enable_checkpointing=bool(callbacks), **limits)
     model = Model()
     trainer.fit(model, DataLoader(torch.arange(3.0).view(3, 1)), ckpt_path=resume)
     return trainer, model

@@ -45,7 +45,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 def trainer(steps=1):
-    return scenario.trainer(accelerator="cpu", max_steps=steps, limit_val_batches=0, limit_test_batches=1)
+    return scenario.trainer(max_steps=steps, limit_val_batches=0, limit_test_batches=1)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,6 @@ Cases: ``stream`` (an IterableDataset that continues at its last position), ``sh
 random numbers), ``finder`` (the learning rate finder of Lightning's documentation, which searches in a later epoch).
 """
 
-import os
-
 import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
@@ -76,20 +74,20 @@ def data():
 
 if __name__ == "__main__":
     pl.seed_everything(3)
-    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "saved.ckpt")
+    path = "saved.ckpt"
     if scenario.CASE == "finder":
         finder = Finder(max_lr=1e-3, num_training_steps=3, early_stop_threshold=None, update_attr=False)
         model, loader = Model(), data()
-        trainer = scenario.trainer(max_epochs=3, accelerator="cpu", callbacks=[finder])
+        trainer = scenario.trainer(max_epochs=3, callbacks=[finder])
         trainer.fit(model, loader)
         scenario.observe(trained=model.trained)
     else:
-        trainer = scenario.trainer(max_epochs=1, accelerator="cpu")
+        trainer = scenario.trainer(max_epochs=1)
         trainer.fit(Model(), data())
         trainer.save_checkpoint(path)
         pl.seed_everything(4)
         model, loader = Model(), data()
-        trainer = scenario.trainer(max_epochs=3, accelerator="cpu")
+        trainer = scenario.trainer(max_epochs=3)
         trainer.fit(model, loader, ckpt_path=path)
         counted = loader.dataset if scenario.CASE == "stream" else loader
         scenario.observe(

@@ -1,15 +1,11 @@
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
-from tests.support.variants import Variant, run
 
 PROGRAM = Program("resume-single-iteration", "2.2.5")
 
-PROOFS = (
-    Proof("resume-single-iteration", sees(lambda seen: seen["iterations"] == 3), case="stream"),
-    Proof("resume-single-iteration", sees(lambda seen: seen["iterations"] == 3), case="shuffle"),
-)
+PROOFS = proofs(PROGRAM.patch, sees(lambda seen: seen["iterations"] == 3), "stream", "shuffle")
 
 
 def test_resume_warns_about_different_random_numbers():
@@ -21,20 +17,12 @@ def test_resume_warns_about_different_random_numbers():
 @pytest.mark.parametrize(("case", "what"), [("workers", "trained"), ("dropout", "drawn")])
 def test_random_numbers_after_a_resume_equal_the_fixed_release(case, what):
     """Compares the order of items for workers, and dropout with unshuffled data."""
-    stock, shim, official = (
-        run("resume_single_iteration", variant, case).observations[0][what]
-        for variant in (
-            Variant("lightning", "2.5.2"),
-            Variant("lightning", "2.5.2", shim=True),
-            Variant("lightning", "2.5.3"),
-        )
-    )
+    results = *PROGRAM.both(case, "2.5.2"), PROGRAM.stock(case, "2.5.3")
+    stock, shim, official = (result.facts[what] for result in results)
     assert stock != shim == official
 
 
 def test_finder_in_a_later_epoch_consumes_no_batches():
     whole = list(range(1, 9)) * 3
     for toggle in ("resume-single-iteration", "lr-finder-train-loader,resume-single-iteration"):
-        shim = PROGRAM.shim("finder", "2.5.2", toggle=toggle)
-        assert shim.ok, shim
-        assert shim.observations[0]["trained"] == whole, shim
+        assert PROGRAM.shim("finder", "2.5.2", toggle=toggle).facts["trained"] == whole

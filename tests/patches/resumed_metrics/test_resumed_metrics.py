@@ -1,46 +1,28 @@
 import json
 
-import pytest
-
 from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 
 NAME = "resumed-metrics"
-PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning")
+PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning", alone=True)
 
-
-def seen(case, shim=False, version="2.6.6", toggle=NAME):
-    result = PROGRAM.run(case, version, shim=shim, toggle=toggle)
-    assert result.ok, result
-    return result.observations[0]["events"]
-
-
-@pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-@pytest.mark.parametrize("case", ["plateau by epoch: epoch end", "EarlyStopping: epoch end", "plain: epoch end"])
-def test_uninterrupted_run_is_unchanged(case, version):
-    assert seen(f"{case}, whole", shim=True, version=version) == seen(f"{case}, whole", version=version)
-
-
-@pytest.mark.parametrize("case", ["StepLR by epoch: epoch end", "EarlyStopping after validation: epoch end"])
-@pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-def test_resumed_run_that_is_right_on_stock_is_unchanged(case, version):
-    assert seen(case, shim=True, version=version) == seen(case, version=version)
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        "plateau by epoch: within",
-        "plateau by epoch: validation",
-        "plateau by step: validation",
-        "plateau by two steps on a validation metric: validation",
-        "EarlyStopping, stream: validation",
-        "ModelCheckpoint, best: validation",
-    ],
+test_resumed_run_equals_the_uninterrupted_run = PROGRAM.fixed(
+    "plateau by epoch: within",
+    "plateau by epoch: validation",
+    "plateau by step: validation",
+    "plateau by two steps on a validation metric: validation",
+    "EarlyStopping, stream: validation",
+    "ModelCheckpoint, best: validation",
+    reference="{}, whole",
 )
-def test_resumed_run_equals_the_uninterrupted_run(case):
-    assert seen(case) != seen(f"{case}, whole")
-    assert seen(case, shim=True) == seen(f"{case}, whole")
+test_run_that_is_right_on_stock_is_unchanged = PROGRAM.unchanged(
+    "StepLR by epoch: epoch end",
+    "EarlyStopping after validation: epoch end",
+    "plateau by epoch: epoch end, whole",
+    "EarlyStopping: epoch end, whole",
+    "plain: epoch end, whole",
+    on=("2.0.0", "2.6.6"),
+)
 
 
 def rate_is(rate):

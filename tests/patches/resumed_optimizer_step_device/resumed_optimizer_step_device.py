@@ -4,10 +4,9 @@ Cases: ``adam``, ``capturable`` (Adam whose step count belongs on the device), `
 count is a vector). Needs a CUDA device, simulated or real.
 """
 
-import os
-
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -43,10 +42,9 @@ class Warm(torch.optim.Optimizer):
         return loss
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
     def __init__(self):
         super().__init__()
-        self.layer = torch.nn.Linear(2, 1)
         self.waits = []
 
     def training_step(self, batch, batch_idx):
@@ -78,7 +76,7 @@ def train(max_steps, checkpoint=None):
 
 
 if __name__ == "__main__":
-    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "half.ckpt")
+    path = "half.ckpt"
     train(3)[0].save_checkpoint(path)
     _, model = train(6, path)
     scenario.observe(weights=list(model.parameters()))

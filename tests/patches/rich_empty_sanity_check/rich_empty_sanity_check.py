@@ -18,7 +18,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 if __name__ == "__main__":
     bar = scenario.pytorch("callbacks").RichProgressBar()
-    trainer = scenario.trainer(accelerator="cpu", max_steps=2, enable_progress_bar=True, callbacks=bar)
+    trainer = scenario.trainer(max_steps=2, enable_progress_bar=True, callbacks=bar)
     with scenario.observing_errors():
         trainer.fit(Model())
     scenario.observe(steps=trainer.global_step)

@@ -34,9 +34,7 @@ class Bar(scenario.pytorch("callbacks").RichProgressBar):
 if __name__ == "__main__":
     screen = io.StringIO()
     bar = Bar(console_kwargs={"file": screen, "force_terminal": True, "width": 200})
-    trainer = scenario.trainer(
-        accelerator="cpu", max_steps=2, limit_val_batches=0, enable_progress_bar=True, callbacks=bar
-    )
+    trainer = scenario.trainer(max_steps=2, limit_val_batches=0, enable_progress_bar=True, callbacks=bar)
     with scenario.observing_errors():
         trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
     shown = [text for text in ("None", "[1, 2]", "{'a': 1}", "0.123", "well") if f"mine: {text}" in screen.getvalue()]

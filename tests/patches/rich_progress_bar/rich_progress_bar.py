@@ -4,6 +4,7 @@ from tests.support import with_rich  # noqa: F401  # isort: skip
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from rich.text import Text
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -11,10 +12,8 @@ pl = scenario.pytorch()
 callbacks = scenario.pytorch("callbacks")
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
+class Model(Linear):
+    features, lr = 1, 0.01
 
     def training_step(self, batch, batch_idx):
         loss = self.layer(batch[0]).pow(2).mean()
@@ -29,14 +28,11 @@ class Model(pl.LightningModule):
     def predict_step(self, batch, batch_idx):
         return self.layer(batch[0])
 
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.01)
-
 
 if __name__ == "__main__":
     pl.seed_everything(3)
     bar = callbacks.RichProgressBar()
-    trainer = scenario.trainer(accelerator="cpu", devices=1, max_epochs=2, callbacks=[bar], enable_progress_bar=True)
+    trainer = scenario.trainer(devices=1, max_epochs=2, callbacks=[bar], enable_progress_bar=True)
     model = Model()
     loader = DataLoader(TensorDataset(torch.arange(4.0).reshape(4, 1)), batch_size=1)
     with scenario.observing_errors():

@@ -46,7 +46,6 @@ def fit(**options):
         directory, "{step}", save_top_k=-1, every_n_train_steps=2, save_on_train_epoch_end=False
     )
     trainer = scenario.trainer(
-        accelerator="cpu",
         max_epochs=2,
         limit_train_batches=4,
         limit_val_batches=0,

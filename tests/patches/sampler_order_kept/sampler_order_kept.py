@@ -44,12 +44,7 @@ if __name__ == "__main__":
     sampler = samplers.get(scenario.CASE, Backwards())
     batches = {"batch_sampler": Batches(sampler, 4, False)} if scenario.CASE == "batches" else {}
     trainer = scenario.trainer(
-        accelerator="cpu",
-        devices=2,
-        strategy="ddp",
-        max_epochs=2,
-        limit_val_batches=0,
-        use_distributed_sampler=not DIVIDES,
+        devices=2, strategy="ddp", max_epochs=2, limit_val_batches=0, use_distributed_sampler=not DIVIDES
     )
     with scenario.observing_warnings():
         trainer.fit(Model(), DataLoader(data, **(batches or {"batch_size": 4, "sampler": sampler})))

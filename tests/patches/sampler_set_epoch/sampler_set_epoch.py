@@ -5,9 +5,9 @@ Cases: ``ddp`` (two CPU ranks), ``one`` (one device; the ranks together must see
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, Sampler, TensorDataset
 
-pl = scenario.pytorch()
 LENGTH = 4
 
 
@@ -27,10 +27,11 @@ class Curriculum(Sampler):
         return iter(range(self.epoch * LENGTH, (self.epoch + 1) * LENGTH))
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    features, lr = 1, 0.0
+
     def __init__(self):
         super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
         self.fit, self.predict = [], []
 
     def on_train_epoch_start(self):
@@ -43,9 +44,6 @@ class Model(pl.LightningModule):
     def predict_step(self, batch, batch_idx):
         self.predict += batch[0].flatten().tolist()
 
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.0)
-
 
 def loader():
     items = torch.arange(4.0 * LENGTH).reshape(-1, 1)
@@ -55,7 +53,7 @@ def loader():
 if __name__ == "__main__":
     options = {"devices": 1} if scenario.CASE == "one" else {"devices": 2, "strategy": "ddp"}
     model = Model()
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=3, **options)
+    trainer = scenario.trainer(max_epochs=3, **options)
     trainer.fit(model, loader())
     trainer.predict(model, loader(), return_predictions=False)
     scenario.observe(

@@ -6,9 +6,8 @@ Cases: ``told`` (the script calls set_epoch with its own counter at the start of
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, Sampler, TensorDataset
-
-pl = scenario.pytorch()
 
 
 class Curriculum(Sampler):
@@ -27,11 +26,9 @@ class Told(Curriculum):
         self.first = 4 * epoch
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
-        self.seen = []
+class Model(Linear):
+    features, lr = 1, 0.0
+    seen = []
 
     def on_train_epoch_start(self):
         if scenario.CASE == "told":
@@ -41,13 +38,10 @@ class Model(pl.LightningModule):
         self.seen.append(int(batch[0]))
         return self.layer(batch[0]).mean()
 
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.0)
-
 
 if __name__ == "__main__":
     sampler = Told() if scenario.CASE == "told" else Curriculum()
     model = Model()
-    trainer = scenario.trainer(accelerator="cpu", devices=2, strategy="ddp", max_epochs=3)
+    trainer = scenario.trainer(devices=2, strategy="ddp", max_epochs=3)
     trainer.fit(model, DataLoader(TensorDataset(torch.arange(24.0).reshape(-1, 1)), batch_size=1, sampler=sampler))
     scenario.observe(seen=model.seen)

@@ -43,7 +43,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 if __name__ == "__main__":
     model = Model()
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=1, limit_train_batches=6, limit_val_batches=0)
+    trainer = scenario.trainer(max_epochs=1, limit_train_batches=6, limit_val_batches=0)
     with scenario.observing_errors():
         trainer.fit(model)
     scenario.observe(rates=model.rates)

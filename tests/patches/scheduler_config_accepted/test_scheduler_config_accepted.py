@@ -1,16 +1,9 @@
-"""Issue 18870: configure_optimizers returns an LRSchedulerConfig, and its scheduler is refused."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("scheduler-config-accepted", "2.6.6")
 
-@pytest.mark.parametrize("case", ["dict", "vars", "own", "manual-vars"])
-def test_scheduler_that_was_accepted_is_unchanged(case):
-    stock, shim = (run("scheduler_config_accepted", Variant("lightning", "2.6.6", on), case) for on in (False, True))
-    assert stock.ok and shim.observations == stock.observations, (stock, shim)
-
+test_scheduler_that_was_accepted_is_unchanged = PROGRAM.unchanged("dict", "vars", "own", "manual-vars")
 
 PROOFS = tuple(
     Proof(

@@ -5,16 +5,13 @@ Cases: ``recommended`` (frequency 1, and a scheduler with longer steps), ``divid
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 
-
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
-        self.rates = []
+class Model(Linear):
+    features = 1
+    rates = []
 
     def training_step(self, batch, batch_idx):
         self.rates.append(self.trainer.optimizers[0].param_groups[0]["lr"])
@@ -30,5 +27,5 @@ class Model(pl.LightningModule):
 
 if __name__ == "__main__":
     model = Model()
-    scenario.trainer(accelerator="cpu", max_epochs=4).fit(model, DataLoader(torch.ones(2, 1)))
+    scenario.trainer(max_epochs=4).fit(model, DataLoader(torch.ones(2, 1)))
     scenario.observe(rates=[f"{rate:g}" for rate in model.rates])

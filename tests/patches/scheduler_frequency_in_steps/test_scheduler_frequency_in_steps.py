@@ -1,18 +1,10 @@
-"""Issue 17544: a scheduler with a frequency of 3 steps, in epochs of 2 steps."""
-
 from tests.equivalence.proof import observes, proofs
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "scheduler-frequency-in-steps"
+PROGRAM = Program(NAME, "2.6.6", alone=True)
 
-
-def test_frequency_that_divides_the_length_of_an_epoch_is_unchanged():
-    stock, shim = (
-        run("scheduler_frequency_in_steps", Variant("lightning", "2.6.6", shim), "divides", toggle=NAME)
-        for shim in (False, True)
-    )
-    assert stock.ok and stock.observations == shim.observations
-
+test_frequency_that_divides_the_length_of_an_epoch_is_unchanged = PROGRAM.unchanged("divides")
 
 PROOFS = proofs(
     NAME,

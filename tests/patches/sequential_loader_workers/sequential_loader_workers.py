@@ -45,7 +45,7 @@ def counted():
 
 
 if __name__ == "__main__":
-    trainer = scenario.trainer(accelerator="cpu", limit_val_batches=3, limit_predict_batches=3)
+    trainer = scenario.trainer(limit_val_batches=3, limit_predict_batches=3)
     model = Model()
     if scenario.CASE == "loader":
         scenario.observe(workers=counted())

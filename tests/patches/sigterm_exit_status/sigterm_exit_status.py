@@ -53,7 +53,7 @@ def train():
     options = {"devices": 1}
     if scenario.CASE == "ranks":
         options = {"devices": 2, "strategy": scenario.pytorch("strategies").DDPStrategy(process_group_backend="gloo")}
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=1, callbacks=[CleanUp()], **options)
+    trainer = scenario.trainer(max_epochs=1, callbacks=[CleanUp()], **options)
     loader = DataLoader(TensorDataset(torch.ones(1200, 2)))
     try:
         trainer.fit(Model(), loader)

@@ -48,7 +48,7 @@ class Model(pl.LightningModule):
 if __name__ == "__main__":
     pl.seed_everything(3)
     model = Model()
-    trainer = scenario.trainer(max_epochs=4, accelerator="cpu")
+    trainer = scenario.trainer(max_epochs=4)
     with scenario.observing_warnings():
         trainer.fit(model, DataLoader(torch.arange(6.0).reshape(6, 1), batch_size=1))
     scenario.observe(rates=model.rates, trained=model.trained, weight=model.layer.weight, epochs=trainer.current_epoch)

@@ -10,5 +10,5 @@ if __name__ == "__main__":
     os.environ.pop("MASTER_ADDR", None)
     if scenario.CASE != "unset":
         os.environ["MASTER_ADDR"] = "node3-ib"
-    environment = scenario.trainer(accelerator="cpu", devices=1)._accelerator_connector.cluster_environment
+    environment = scenario.trainer(devices=1)._accelerator_connector.cluster_environment
     scenario.observe(address=environment.main_address, variable=os.environ["MASTER_ADDR"])

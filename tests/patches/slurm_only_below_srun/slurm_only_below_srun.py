@@ -63,6 +63,6 @@ if __name__ == "__main__":
         if "fabric" in OPTIONS:
             connector = scenario.fabric().Fabric(accelerator="cpu", devices=1)._connector
         else:
-            connector = scenario.trainer(accelerator="cpu", devices=1)._accelerator_connector
+            connector = scenario.trainer(devices=1)._accelerator_connector
         launcher = connector.cluster_environment
     scenario.observe(launcher=type(launcher).__name__, ranks=launcher.world_size())

@@ -51,7 +51,7 @@ def launched(fabric, model):
 if __name__ == "__main__":
     model = Model()
     if CASE == "trainer":
-        trainer = scenario.trainer(accelerator="cpu", devices=2, strategy="ddp_spawn", max_steps=1, limit_val_batches=0)
+        trainer = scenario.trainer(devices=2, strategy="ddp_spawn", max_steps=1, limit_val_batches=0)
         trainer.fit(model)
     else:
         fabric = scenario.fabric().Fabric(accelerator="cpu", devices=1 if CASE == "one" else 2, strategy="ddp_spawn")

@@ -54,7 +54,7 @@ def profile(frame, event, arg):
 
 def train():
     pl.seed_everything(3)
-    model, trainer = Model(), scenario.trainer(max_epochs=2, callbacks=[Watch()], accelerator="cpu")
+    model, trainer = Model(), scenario.trainer(max_epochs=2, callbacks=[Watch()])
     loader = DataLoader(TensorDataset(torch.arange(8.0).reshape(4, 2)), batch_size=1)
     sys.setprofile(profile)
     trainer.fit(model, loader, loader)
@@ -66,7 +66,7 @@ def train():
 
 
 def compare():
-    trainer = scenario.trainer(accelerator="cpu")
+    trainer = scenario.trainer()
     for stage in [*Stage, None, "train", "TRAIN", Other.TRAIN, states.TrainerFn.VALIDATING, 1]:
         trainer.state.stage = stage
         seen.append([str(stage), trainer.training])
@@ -77,7 +77,7 @@ def compare():
 
 
 def compiled():
-    trainer = scenario.trainer(accelerator="cpu")
+    trainer = scenario.trainer()
 
     def step(value):
         return value + 1 if trainer.training else value - 1

@@ -4,14 +4,13 @@ Cases: ``estimated`` (configure_optimizers reads ``estimated_stepping_batches``)
 training is not interrupted). With ``fresh``, nothing is resumed, and loads of states are counted.
 """
 
-import os
 from pathlib import Path
 
 import _scenario as scenario
 import torch
+from _model import Linear
 
-pl = scenario.pytorch()
-OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+OUT = Path()
 
 
 class Loader:
@@ -37,10 +36,11 @@ class Loader:
         self.next = state["next"]
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    features = 1
+
     def __init__(self):
         super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
         self.seen = []
 
     def training_step(self, batch, batch_idx):
@@ -58,9 +58,7 @@ def fit(steps, **options):
     saving = scenario.pytorch("callbacks").ModelCheckpoint(
         OUT / "checkpoints", filename="{step}", every_n_train_steps=2
     )
-    trainer = scenario.trainer(
-        accelerator="cpu", max_epochs=9, max_steps=steps, enable_checkpointing=True, callbacks=saving
-    )
+    trainer = scenario.trainer(max_epochs=9, max_steps=steps, enable_checkpointing=True, callbacks=saving)
     trainer.fit(model, loader, **options)
     return model.seen, loader.restored
 

@@ -10,6 +10,6 @@ if __name__ == "__main__":
     fit(2)
     model, loader = Model(), Loader()
     loader.load_state_dict({"next": 4})
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=9, max_steps=6)
+    trainer = scenario.trainer(max_epochs=9, max_steps=6)
     trainer.fit(model, loader, ckpt_path=OUT / "checkpoints" / "step=2.ckpt")
     scenario.observe(seen=model.seen, restored=loader.restored)

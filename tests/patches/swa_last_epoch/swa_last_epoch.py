@@ -5,6 +5,7 @@ Cases: ``plain``, ``subclass`` (one that averages at the end of each epoch).
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
 pl = scenario.pytorch()
@@ -23,11 +24,8 @@ class AtEnd(SWA):
         super().on_train_epoch_end(trainer, *args)
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(2, 1)
-        self.ends = []
+class Model(Linear):
+    ends = []
 
     def training_step(self, batch, batch_idx):
         return (self.layer(batch) - 1).pow(2).mean()
@@ -35,16 +33,13 @@ class Model(pl.LightningModule):
     def on_train_epoch_end(self):
         self.ends.append(self.layer.weight.detach().clone())
 
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
-
 
 if __name__ == "__main__":
     pl.seed_everything(5)
     model = Model()
     swa = (AtEnd if CASE == "subclass" else SWA)(0.05, swa_epoch_start=2)
     data = DataLoader(torch.rand(8, 2), batch_size=4)
-    scenario.trainer(accelerator="cpu", max_epochs=4, callbacks=swa).fit(model, data)
+    scenario.trainer(max_epochs=4, callbacks=swa).fit(model, data)
     mean = sum(model.ends[1:]) / 3  # swa_epoch_start counts from one
     scenario.observe(
         weights=list(model.parameters()), has_last=bool(torch.allclose(model.layer.weight, mean, atol=1e-6))

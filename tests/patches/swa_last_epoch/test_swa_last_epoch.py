@@ -1,14 +1,9 @@
-"""StochasticWeightAveraging averages the weights at the start of each epoch, so the last epoch has no effect."""
-
 from tests.equivalence.proof import proofs, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("swa-last-epoch", "2.6.6", alone=True)
 
-def test_subclass_that_averages_epoch_ends_is_unchanged():
-    stock = run("swa_last_epoch", Variant("lightning", "2.6.6"), "subclass")
-    shim = run("swa_last_epoch", Variant("lightning", "2.6.6", shim=True), "subclass", toggle="swa-last-epoch")
-    assert stock.ok and shim.observations == stock.observations, (stock, shim)
-
+test_subclass_that_averages_epoch_ends_is_unchanged = PROGRAM.unchanged("subclass")
 
 PROOFS = proofs(
     "swa-last-epoch",

@@ -37,7 +37,7 @@ if __name__ == "__main__":
     model = Model()
     swa = scenario.pytorch("callbacks").StochasticWeightAveraging(0.05, swa_epoch_start=2)
     data = DataLoader(torch.rand(8, 2), batch_size=4)
-    scenario.trainer(accelerator="cpu", max_epochs=4, callbacks=swa).fit(model, data)
+    scenario.trainer(max_epochs=4, callbacks=swa).fit(model, data)
     pairs = list(zip(model.parameters(), swa._average_model.parameters()))
     scenario.observe(
         is_average=all(torch.equal(a, b) for a, b in pairs), weights=[a for a, _ in pairs], hooks=model.hooks

@@ -1,16 +1,9 @@
-"""Issue 17245: StochasticWeightAveraging steps with old gradients in the epoch that updates batch norm statistics."""
-
-import pytest
-
 from tests.equivalence.proof import proofs, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("swa-stale-gradients", "2.6.6")
 
-@pytest.mark.parametrize("case", ["plain", "dropped"])
-def test_average_without_old_gradients_is_unchanged(case):
-    stock, shim = (run("swa_stale_gradients", Variant("lightning", "2.6.6", on), case) for on in (False, True))
-    assert stock.ok and shim.observations == stock.observations, (stock, shim)
-
+test_average_without_old_gradients_is_unchanged = PROGRAM.unchanged("plain", "dropped")
 
 PROOFS = proofs(
     "swa-stale-gradients",

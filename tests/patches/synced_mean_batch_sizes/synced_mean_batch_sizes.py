@@ -31,7 +31,7 @@ class Model(pl.LightningModule):
 
 
 if __name__ == "__main__":
-    trainer = scenario.trainer(accelerator="cpu", devices=2, strategy="ddp", use_distributed_sampler=False)
+    trainer = scenario.trainer(devices=2, strategy="ddp", use_distributed_sampler=False)
     rank = trainer.global_rank
     size = 2 if SIZES and rank == 0 else 1
     data = torch.arange(size * (3 if rank == 0 or EQUAL or SIZES else 2), dtype=torch.float32)[:, None]

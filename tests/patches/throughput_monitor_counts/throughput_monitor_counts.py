@@ -42,7 +42,6 @@ if __name__ == "__main__":
     lengths = {"length_fn": lambda batch: batch.numel()} if CASE == "lengths" else {}
     monitor = scenario.pytorch("callbacks").ThroughputMonitor(batch_size_fn=len, window_size=4, **lengths)
     trainer = scenario.trainer(
-        accelerator="cpu",
         max_epochs=3,
         log_every_n_steps=1,
         logger=Logger(),

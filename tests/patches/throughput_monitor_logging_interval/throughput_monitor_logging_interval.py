@@ -23,12 +23,7 @@ LOGGED = []
 if __name__ == "__main__":
     monitor = scenario.pytorch("callbacks").ThroughputMonitor(batch_size_fn=len, window_size=4)
     trainer = scenario.trainer(
-        accelerator="cpu",
-        max_epochs=2,
-        limit_val_batches=0,
-        logger=Logger(),
-        callbacks=[monitor],
-        **OPTIONS[scenario.CASE],
+        max_epochs=2, limit_val_batches=0, logger=Logger(), callbacks=[monitor], **OPTIONS[scenario.CASE]
     )
     with scenario.observing_errors():
         trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())

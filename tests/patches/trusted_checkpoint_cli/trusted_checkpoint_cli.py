@@ -63,7 +63,7 @@ if __name__ == "__main__":
     directory.mkdir()
     elsewhere.mkdir()
     path = (elsewhere if scenario.CASE == "elsewhere" else directory) / "model.ckpt"
-    first = scenario.trainer(accelerator="cpu", max_steps=1, limit_val_batches=0)
+    first = scenario.trainer(max_steps=1, limit_val_batches=0)
     first.fit(Model(5))
     first.save_checkpoint(path)
     content = torch.load(path, weights_only=False)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
 pl = scenario.pytorch()
@@ -11,19 +12,13 @@ callbacks = scenario.pytorch("callbacks")
 told = []
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.lr = 0.125
-        self.layer = torch.nn.Linear(4, 1)
+class Model(Linear):
+    features, lr = 4, 0.125
 
     def training_step(self, batch, batch_idx):
         if batch_idx == 2:
             raise ValueError("the step broke")
         return self.layer(batch[0]).pow(2).mean()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=self.lr)
 
 
 class Tell(callbacks.Callback):
@@ -38,7 +33,6 @@ if __name__ == "__main__":
     finder = callbacks.LearningRateFinder(num_training_steps=12)
     trainer = scenario.trainer(
         max_epochs=1,
-        accelerator="cpu",
         devices=1,
         enable_checkpointing=True,
         callbacks=[finder, Tell(), callbacks.OnExceptionCheckpoint("saved")],

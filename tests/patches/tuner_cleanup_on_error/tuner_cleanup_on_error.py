@@ -115,7 +115,6 @@ if __name__ == "__main__":
         limit_train_batches=7,
         limit_val_batches=6,
         num_sanity_val_steps=0,
-        accelerator="cpu",
         strategy="ddp" if scenario.CASE == "one_rank" else "auto",
         devices=2 if scenario.CASE == "one_rank" else 1,
         callbacks=finders,

@@ -50,9 +50,7 @@ if __name__ == "__main__":
     model = Model(Settings())
     before = model.layer.weight.clone()
     finder = scenario.pytorch("callbacks").LearningRateFinder(max_lr=1e-2, num_training_steps=5, update_attr=False)
-    trainer = scenario.trainer(
-        max_epochs=1, accelerator="cpu", callbacks=[finder] if scenario.CASE == "lr_callback" else []
-    )
+    trainer = scenario.trainer(max_epochs=1, callbacks=[finder] if scenario.CASE == "lr_callback" else [])
     tuner = scenario.tuner(trainer)
     with scenario.observing_errors():
         if scenario.CASE.startswith("exchanged"):

@@ -83,7 +83,6 @@ if __name__ == "__main__":
         "every-2": {"accumulate_grad_batches": 2},
     }
     trainer = scenario.trainer(
-        accelerator="cpu",
         max_epochs=2,
         num_sanity_val_steps=0,
         logger=log,

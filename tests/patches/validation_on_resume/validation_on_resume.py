@@ -121,7 +121,6 @@ def fit(resume, **options):
     if CASE == "steps":
         options.update(val_check_interval=5, check_val_every_n_epoch=None)
     trainer = scenario.trainer(
-        accelerator="cpu",
         max_epochs=-1 if ends else 2,
         max_steps=16 if ends else -1,
         accumulate_grad_batches=2 if CASE == "accumulate" else 1,

@@ -32,7 +32,7 @@ class Model(Linear):
 def fit(validation):
     pl.seed_everything(3)
     model = Model()
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=3, limit_val_batches=None if validation else 0)
+    trainer = scenario.trainer(max_epochs=3, limit_val_batches=None if validation else 0)
     trainer.fit(model, DataLoader(data, shuffle=True), validation)
     return model
 
@@ -44,7 +44,7 @@ if __name__ == "__main__":
     if CASE == "validate":
         pl.seed_everything(3)
         model = Model()
-        scenario.trainer(accelerator="cpu").validate(model, validation, verbose=False)
+        scenario.trainer().validate(model, validation, verbose=False)
         scenario.observe(after=float(torch.rand(())))
     else:
         scenario.observe(alone=fit(None).trained)

@@ -23,7 +23,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 if __name__ == "__main__":
     count = {"none": 2, "once": 1}.get(scenario.CASE, 0)
     loaders = [DataLoader(torch.ones(3, 32)), DataLoader(Stream(count))]
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=2, limit_val_batches=0)
+    trainer = scenario.trainer(max_epochs=2, limit_val_batches=0)
     with scenario.observing_warnings():
         trainer.fit(Model(), CombinedLoader(loaders, mode="max_size_cycle"))
     scenario.observe(steps=trainer.global_step)

@@ -48,7 +48,7 @@ if __name__ == "__main__":
     data = torch.utils.data.DataLoader(torch.ones(4, 32), batch_size=2)
     epochs = 2 if CASE in ("start", "step") else 1
     often = {"val_check_interval": 1} if CASE == "middle" else {}
-    trainer = scenario.trainer(accelerator="cpu", max_epochs=epochs, **often)
+    trainer = scenario.trainer(max_epochs=epochs, **often)
     with scenario.observing_warnings():
         if CASE == "validated":
             trainer.validate(model, data, verbose=False)

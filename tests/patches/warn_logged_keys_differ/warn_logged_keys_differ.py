@@ -66,13 +66,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 if __name__ == "__main__":
     trainer = scenario.trainer(
-        accelerator="cpu",
-        devices=2,
-        strategy="ddp",
-        max_epochs=2,
-        limit_train_batches=2,
-        limit_val_batches=2,
-        num_sanity_val_steps=0,
+        devices=2, strategy="ddp", max_epochs=2, limit_train_batches=2, limit_val_batches=2, num_sanity_val_steps=0
     )
     data = torch.utils.data.DataLoader(torch.ones(8, 32), batch_size=2)
     with scenario.observing_warnings():

@@ -34,7 +34,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 if __name__ == "__main__":
     log = Log()
     trainer = scenario.trainer(
-        accelerator="cpu", max_epochs=1, limit_train_batches=3, limit_val_batches=0, logger=log, log_every_n_steps=1
+        max_epochs=1, limit_train_batches=3, limit_val_batches=0, logger=log, log_every_n_steps=1
     )
     with scenario.observing_warnings():
         trainer.fit(Model())

@@ -35,5 +35,5 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 if __name__ == "__main__":
     model = Model()
     with scenario.observing_warnings():
-        scenario.trainer(accelerator="cpu", max_epochs=1, limit_train_batches=2, limit_val_batches=0).fit(model)
+        scenario.trainer(max_epochs=1, limit_train_batches=2, limit_val_batches=0).fit(model)
     scenario.observe(modes=model.modes)

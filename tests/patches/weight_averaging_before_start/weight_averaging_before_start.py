@@ -7,18 +7,17 @@ from a checkpoint of the second step, which is validated before), ``at-once`` (i
 its weights), ``restart`` (``at-once``, and another callback begins to count anew after each third epoch).
 """
 
-import os
 from pathlib import Path
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 callbacks = scenario.pytorch("callbacks")
 CASE = scenario.CASE
 FIRST = {"never": 100, "other": 100, "at-once": 0, "restart": 0}.get(CASE, 3)
-OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+OUT = Path()
 
 
 class Averaging(callbacks.WeightAveraging):
@@ -52,12 +51,11 @@ class Other(callbacks.Callback):
             trainer.callbacks[0]._average_model.n_averaged.zero_()
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    features, weight, lr = 1, 1.0, 0.125
+
     def __init__(self):
         super().__init__()
-        self.layer = torch.nn.Linear(1, 1)
-        torch.nn.init.ones_(self.layer.weight)
-        torch.nn.init.zeros_(self.layer.bias)
         self.validated = []
 
     def training_step(self, batch, batch_idx):
@@ -65,9 +63,6 @@ class Model(pl.LightningModule):
 
     def validation_step(self, batch, batch_idx):
         self.validated.append(float(self.layer.weight))
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.125)
 
 
 def trainer(epochs):
@@ -78,11 +73,7 @@ def trainer(epochs):
     if CASE in ("other", "restart"):
         added.append(Other())
     return scenario.trainer(
-        accelerator="cpu",
-        max_epochs=epochs,
-        num_sanity_val_steps=0,
-        enable_checkpointing=True,
-        callbacks=[*added, saving],
+        max_epochs=epochs, num_sanity_val_steps=0, enable_checkpointing=True, callbacks=[*added, saving]
     )
 
 

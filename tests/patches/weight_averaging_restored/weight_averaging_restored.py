@@ -17,7 +17,7 @@ pl = scenario.pytorch()
 callbacks = scenario.pytorch("callbacks")
 CASE = scenario.CASE
 KIND, _, HOW = CASE.partition("-")
-OUT = os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints")
+OUT = "checkpoints"
 
 
 class Swapping(callbacks.EMAWeightAveraging):
@@ -69,9 +69,7 @@ class Changing(Model):
 def trainer(epochs=3):
     kind = Swapping if HOW == "swap" else callbacks.EMAWeightAveraging
     saving = callbacks.ModelCheckpoint(OUT, filename="{epoch}", save_top_k=-1)
-    return scenario.trainer(
-        accelerator="cpu", max_epochs=epochs, enable_checkpointing=True, callbacks=[kind(decay=0.5), saving]
-    )
+    return scenario.trainer(max_epochs=epochs, enable_checkpointing=True, callbacks=[kind(decay=0.5), saving])
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ if __name__ == "__main__":
         del loader
     else:
         with scenario.observing_warnings():
-            scenario.trainer(accelerator="cpu", devices=1, max_epochs=2, callbacks=[LastHook()]).fit(model, loader)
+            scenario.trainer(devices=1, max_epochs=2, callbacks=[LastHook()]).fit(model, loader)
     workers = multiprocessing.active_children()
     for worker in workers:  # torch has terminated them, but does not wait for all of them
         worker.join(20)
