@@ -145,7 +145,8 @@ def _links(patch: Patch, diffs: list[_diffs.Diff]) -> Iterator[str]:
         yield f"official fix: [PR #{number}]({records.UPSTREAM}/pull/{number})"
     difference = " ".join(diffs[-1].header.get("Difference", [""])[0].split()).rstrip(".") if diffs else ""
     if difference:
-        yield f"difference from the official fix: {difference}."
+        label = "difference from the official fix" if patch.upstream.pull_requests else "limits of the diff"
+        yield f"{label}: {difference}."
     names = [f"[{diff.path.name}](../diffs/{diff.path.name})" for diff in diffs]
     if names:
         yield f"diff: {', '.join(names)}"

@@ -41,7 +41,7 @@ def _remember_groups(original: Callable[..., None], namespace: str) -> Callable[
     return on_fit_start
 
 
-def _say_what_is_frozen(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+def _warn_about_frozen(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_epoch_start(self: Any, trainer: Any, pl_module: Any) -> None:
         original(self, trainer, pl_module)
         groups_of_user = vars(self).pop("_groups_of_user", ())
@@ -80,7 +80,7 @@ PATCH = Patch(
             stock=("self.finetune_function", "self.unfreeze_and_add_param_group", "self.make_trainable"),
         ),
         Target(f"{_FINETUNING}:BaseFinetuning.on_fit_start", _remember_groups),
-        Target(f"{_FINETUNING}:BaseFinetuning.on_train_epoch_start", _say_what_is_frozen),
+        Target(f"{_FINETUNING}:BaseFinetuning.on_train_epoch_start", _warn_about_frozen),
     ),
     upstream=Upstream(issues=(21901,), pull_requests=(21902,)),
     impact=Impact(

@@ -35,11 +35,11 @@ def _parse_ckpt_path(original: Callable[..., Any], namespace: str) -> Callable[.
         parser = self.parser
         parse_object = parser.parse_object
 
-        def parse_what_the_file_says(values: Any, *args: Any, **kwargs: Any) -> Any:
+        def parse_file_values(values: Any, *args: Any, **kwargs: Any) -> Any:
             with _no_new_modules(values):
                 return parse_object(values, *args, **kwargs)
 
-        parser.parse_object = parse_what_the_file_says
+        parser.parse_object = parse_file_values
         try:
             original(self)
         finally:
@@ -98,7 +98,7 @@ class _Refusing:
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
         if threading.get_ident() != self.thread:
             return
-        functions = _asking()
+        functions = _importing_functions()
         others = (finder for finder in sys.meta_path if finder is not self)
         found = (finder.find_spec(fullname, path, target) for finder in others)
         if trust.is_trusted_module(fullname):
@@ -115,7 +115,7 @@ class _Refusing:
         raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
-def _asking() -> list[str]:
+def _importing_functions() -> list[str]:
     """Return the names of the functions that led to an import, innermost first."""
     functions: list[str] = []
     frame: Optional[Any] = sys._getframe(2)

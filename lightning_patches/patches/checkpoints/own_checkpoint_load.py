@@ -92,7 +92,7 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
             # A wrapper of torch.load expects the arguments that Lightning passes.
             if not path or asked is not None or home_of(module.torch.load) != "torch.serialization":
                 raise
-            digest = _digests.get(path) or _told_by_another_rank(path)
+            digest = _digests.get(path) or _digest_of_another_rank(path)
             if not digest:
                 raise
             with module.get_filesystem(path_or_url).open(path_or_url, "rb") as file:
@@ -144,19 +144,19 @@ def _hashed_meanwhile(content: bytes) -> Callable[[], str]:
     return wait
 
 
-def _told_by_another_rank(path: str) -> str:
+def _digest_of_another_rank(path: str) -> str:
     """Return the digest that another rank published for the path; "" if there is none with a valid proof."""
     store = _store()
     if store is None:
         return ""
     try:
-        told = store.get(_key(path)).decode() if store.check([_key(path)]) else ""
+        entry = store.get(_key(path)).decode() if store.check([_key(path)]) else ""
     except (RuntimeError, UnicodeDecodeError):  # the store's host is gone, or the value is not ours
         return ""
-    digest, proof = told[:64], told[64:]
+    digest, proof = entry[:64], entry[64:]
     if hmac.compare_digest(proof.encode(), _proof(path, digest).encode()):
         return digest
-    if told:
+    if entry:
         notices.notice(
             f"[rank {notices.rank()}] {path} is loaded without objects: the rank that claims to have written it has "
             "not proven to be one of this job. Give all ranks the same "

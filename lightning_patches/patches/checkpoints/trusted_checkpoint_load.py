@@ -33,13 +33,13 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
             if why_not:
                 notices.warn_once(f"trusted-checkpoint-load {why_not}", why_not)
             else:
-                _tell_what_is_refused(path_or_url, begin)
+                _warn_about_refused(path_or_url, begin)
             raise
 
     return load
 
 
-def _tell_what_is_refused(path_or_file: Any, begin: int) -> None:
+def _warn_about_refused(path_or_file: Any, begin: int) -> None:
     """Print the classes that torch refused, and how to allow them. Never raises."""
     is_path = isinstance(path_or_file, (str, os.PathLike))
     if not is_path and type(path_or_file) is not io.BytesIO:

@@ -24,7 +24,7 @@ def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[
             return
         parse_object = parser.parse_object
 
-        def parse_what_is_known(values: Any, config: Any, *args: Any, **kwargs: Any) -> Any:
+        def parse_known(values: Any, config: Any, *args: Any, **kwargs: Any) -> Any:
             exits, parser.exit_on_error = parser.exit_on_error, False
             try:
                 return parse_object(values, config, *args, **kwargs)
@@ -34,7 +34,7 @@ def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[
                 parser.exit_on_error = exits
             return parse_object(values, config, *args, **kwargs)  # raises the error if there is another problem
 
-        parser.parse_object = parse_what_is_known
+        parser.parse_object = parse_known
         try:
             original(self)
         finally:

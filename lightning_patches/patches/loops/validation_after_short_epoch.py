@@ -39,7 +39,7 @@ def _end_short_epoch(loop: Any, namespace: str) -> None:
     )
     if not due:
         return
-    _meet_other_ranks(loop)
+    _join_broadcast(loop)
     trainer.validating = True
     if stepped:
         loop._batches_that_stepped -= 1  # so that loggers assign the validation to the last batch
@@ -52,7 +52,7 @@ def _end_short_epoch(loop: Any, namespace: str) -> None:
     trainer.training = True
 
 
-def _meet_other_ranks(loop: Any) -> None:
+def _join_broadcast(loop: Any) -> None:
     """Take part in the broadcast before the next batch, which 2.5.2 and later run.
 
     A rank that still has a batch waits in this broadcast. It then fails, instead of waiting forever for a rank that
