@@ -1,21 +1,9 @@
-"""From 2.6.0 on, the batch size finder returns max_val, or a size above it, without a trial."""
-
-import pytest
-
 from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("batch-size-finder-limit", "2.6.6", alone=True)
 
-def seen(case, shim=True, toggle="batch-size-finder-limit", version="2.6.6"):
-    result = run("batch_size_finder_limit", Variant("lightning", version, shim), case, toggle=toggle if shim else None)
-    assert result.ok, result
-    return result.observations[0]
-
-
-@pytest.mark.parametrize("case", ["oom", "small", "trials"])
-def test_search_that_ends_below_the_limit_is_unchanged(case):
-    assert seen(case) == seen(case, shim=False)
-
+test_search_that_ends_below_the_limit_is_unchanged = PROGRAM.unchanged("oom", "small", "trials")
 
 PROOFS = tuple(
     Proof(

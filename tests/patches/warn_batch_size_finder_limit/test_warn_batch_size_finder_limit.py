@@ -1,23 +1,14 @@
 """From 2.6.0 on, the batch size finder returns max_val, or a size above it, without a trial. The patch only warns."""
 
-import pytest
+from tests.equivalence.proof import only
+from tests.support.programs import Program
 
-from tests.patches.batch_size_finder_limit.test_batch_size_finder_limit import seen
+PROGRAM = Program("warn-batch-size-finder-limit", "2.6.6", scenario="batch_size_finder_limit")
 
-
-@pytest.mark.parametrize("version", ["2.6.0", "2.6.6"])
-@pytest.mark.parametrize("case", ["power", "binsearch"])
-def test_untried_limit_causes_one_warning(version, case):
-    warned, stock = seen(case, toggle=None, version=version), seen(case, shim=False, version=version)
-    (warning,) = warned["warnings"]
-    assert f"reached max_val=20 and returns {stock['found']}, but the largest that it has tried is 12." in warning
-    assert warned["tried"] == stock["tried"] and warned["found"] == stock["found"]
-
-
-@pytest.mark.parametrize("case", ["oom", "small", "trials"])
-def test_warning_is_absent_if_the_size_was_tried(case):
-    assert seen(case, toggle=None)["warnings"] == []
-
-
-def test_warning_is_absent_if_the_opt_in_patch_is_selected():
-    assert seen("power", toggle="default,batch-size-finder-limit")["warnings"] == []
+test_untried_limit_causes_one_warning = PROGRAM.warns(
+    "power", "binsearch", says="but the largest that it has tried is 12.", on=("2.6.0", "2.6.6")
+)
+test_warning_is_absent_if_the_size_was_tried = PROGRAM.unchanged("oom", "small", "trials")
+test_warning_is_absent_if_the_opt_in_patch_is_selected = PROGRAM.unchanged(
+    "power", observed=only("warnings"), toggle="default,batch-size-finder-limit"
+)
