@@ -94,7 +94,9 @@ def ordered(found: Iterable[Match], logs: Sequence[Log]) -> list[Match]:
     first = next((match for match in once if match.kind in ("found", "possible") and not match.is_before), None)
     cause = first if first is not None and first.kind == "found" else None
     if first is None and once and once[0].kind == "follows" and unknown(once) is None:
-        cause = once[0]
+        # Another process, such as a worker, may have printed the error that the last one hides.
+        cause = next((match for match in once if match.kind == "found"), once[0])
+        once.sort(key=lambda match: match is not cause)
     return [replace(match, cause=True) if match is cause else match for match in once]
 
 
