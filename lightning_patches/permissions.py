@@ -184,7 +184,7 @@ def is_own_group(group: int) -> bool:
         entry = grp.getgrgid(group)
     except KeyError:  # without a name, as in containers
         return False
-    members = {*entry.gr_mem, *(person.pw_name for person in pwd.getpwall() if person.pw_gid == group)}
+    members = {*entry.gr_mem, *(user.pw_name for user in pwd.getpwall() if user.pw_gid == group)}
     return entry.gr_name in (user, "root") and members <= {user, "root"}
 
 

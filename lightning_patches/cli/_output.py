@@ -192,8 +192,8 @@ def write_table(
 ) -> None:
     """Write a table in aligned columns.
 
-    In a terminal, cells are wrapped, but no word is broken. If the columns do not fit, the last column is written below
-    the others. If they still do not fit, each row becomes a short list. In a pipe, each row is one line.
+    In a terminal, texts are wrapped, but no word is broken. If the columns do not fit, the last column is written
+    below the others. If they still do not fit, each row becomes a short list. In a pipe, each row is one line.
 
     Args:
         header: titles of the columns. The last column has sentences, and the others have short values.
@@ -201,58 +201,58 @@ def write_table(
         styles: a style for each row, see :func:`styled`.
         width: in a pipe, write the last column below the others, wrapped to this width.
     """
-    lines = [[printable(cell) for cell in line] for line in (header, *rows)]
+    lines = [[printable(text) for text in line] for line in (header, *rows)]
     is_terminal = sys.stdout.isatty()
-    room = shutil.get_terminal_size().columns if is_terminal else sys.maxsize
-    widths = _column_widths(lines, room, MIN_PROSE_WIDTH) if is_terminal or width is None else None
-    below = room if is_terminal or width is None else width
-    above = _column_widths([line[:-1] for line in lines], room) if widths is None else None
+    terminal_width = shutil.get_terminal_size().columns if is_terminal else sys.maxsize
+    widths = _column_widths(lines, terminal_width, MIN_PROSE_WIDTH) if is_terminal or width is None else None
+    last_width = terminal_width if is_terminal or width is None else width
+    widths_without_last = _column_widths([line[:-1] for line in lines], terminal_width) if widths is None else None
     for index, (line, style) in enumerate(zip(lines, ("bold", *styles, *[""] * len(lines)))):
         if widths is not None:
             write(styled(_aligned(line, widths), style))
-        elif above is not None:
-            write(styled(_aligned(line[:-1], above), style or "bold"))
+        elif widths_without_last is not None:
+            write(styled(_aligned(line[:-1], widths_without_last), style or "bold"))
             if line[-1]:
-                write(styled(wrapped(line[-1], below, "    "), "" if index else "bold"))
+                write(styled(wrapped(line[-1], last_width, "    "), "" if index else "bold"))
         elif index:
-            facts = ", ".join(f"{title.lower()}: {cell}" for title, cell in list(zip(header, line))[1:-1] if cell)
+            facts = ", ".join(f"{title.lower()}: {text}" for title, text in list(zip(header, line))[1:-1] if text)
             write(styled(line[0], "bold"))
-            for text, shade in ((facts, style), (line[-1], "")):
+            for text, text_style in ((facts, style), (line[-1], "")):
                 if text:
-                    write(styled(wrapped(text, room, "  "), shade))
+                    write(styled(wrapped(text, terminal_width, "  "), text_style))
 
 
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    columns = (wrapped(cell, width).split("\n") for cell, width in zip(cells, widths))
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    columns = (wrapped(text, width).split("\n") for text, width in zip(row, widths))
     lines = (
-        "  ".join(cell + " " * (width - text_width(cell)) for cell, width in zip(line, widths)).rstrip()
+        "  ".join(text + " " * (width - text_width(text)) for text, width in zip(line, widths)).rstrip()
         for line in itertools.zip_longest(*columns, fillvalue="")
     )
     return "\n".join(lines)
 
 
-def _column_widths(lines: Sequence[Sequence[str]], room: int, least_prose: int = 0) -> Optional[list[int]]:
+def _column_widths(lines: Sequence[Sequence[str]], terminal_width: int, least_prose: int = 0) -> Optional[list[int]]:
     """Return the widths of table columns with two spaces between them.
 
     Args:
-        lines: the cells of all lines.
-        room: width of the terminal.
+        lines: the texts of each line.
+        terminal_width: width of the terminal.
         least_prose: if not 0, narrow the last column before the others, down to this width.
 
     Returns:
-        Widths in which no word is broken; ``None`` if the columns do not fit into ``room``.
+        Widths in which no word is broken; ``None`` if the columns do not fit into ``terminal_width``.
     """
     columns = list(zip(*lines))
     widths = [max(map(text_width, column)) for column in columns]
-    least = [max(text_width(word) for cell in column for word in wrapped(cell, 1).split("\n")) for column in columns]
+    least = [max(text_width(word) for text in column for word in wrapped(text, 1).split("\n")) for column in columns]
     order = sorted(range(len(widths)), key=lambda column: -widths[column])
     if least_prose:
         least[-1] = max(least[-1], min(least_prose, widths[-1]))
         order.sort(key=lambda column: column != len(widths) - 1)
     for column in order:
-        excess = sum(widths) + 2 * (len(widths) - 1) - room
+        excess = sum(widths) + 2 * (len(widths) - 1) - terminal_width
         widths[column] = max(least[column], widths[column] - max(excess, 0))
-    return widths if sum(widths) + 2 * (len(widths) - 1) <= room else None
+    return widths if sum(widths) + 2 * (len(widths) - 1) <= terminal_width else None
 
 
 def _discard(stream: TextIO) -> None:

@@ -90,15 +90,15 @@ def parse_changes(name: str, body: str) -> Changes:
         position += 1
         content: list[tuple[str, str]] = []
         counts = {" ": 0, "-": 0, "+": 0}
-        wanted = int(match.group(2)), int(match.group(4))
-        while position < len(lines) and (counts[" "] + counts["-"], counts[" "] + counts["+"]) != wanted:
+        expected = int(match.group(2)), int(match.group(4))
+        while position < len(lines) and (counts[" "] + counts["-"], counts[" "] + counts["+"]) != expected:
             kind, text = (lines[position] or " ")[0], lines[position][1:]
             if kind not in counts:
                 raise DiffError(f"{name}: {match.group(0)!r} has fewer lines than its header states")
             counts[kind] += 1
             content.append((kind, text))
             position += 1
-        if (counts[" "] + counts["-"], counts[" "] + counts["+"]) != wanted or not counts["-"] + counts["+"]:
+        if (counts[" "] + counts["-"], counts[" "] + counts["+"]) != expected or not counts["-"] + counts["+"]:
             raise DiffError(f"{name}: {match.group(0)!r} has another number of lines than its header states")
         numbers = int(match.group(1)), int(match.group(3))
         changes[-1][1].append(Hunk(match.group(5), tuple(content), numbers))
@@ -161,9 +161,9 @@ def locate(name: str, namespace: str, text: str, where: str, hunks: tuple[Hunk, 
             first = max(0, first - len(old))  # lines added in front of a definition are outside of it
         starts = [i for i in range(first, end - len(old) + 1) if lines[i : i + len(old)] == old]
         if len(starts) != 1:
-            spot = f"{where}, {hunk.section}" if hunk.section else where
+            place_in_file = f"{where}, {hunk.section}" if hunk.section else where
             what = f"found {len(starts)} times" if starts else "not found"
-            raise DiffError(f"{name}: context {what} in {spot}: {old[0].strip()!r} ...")
+            raise DiffError(f"{name}: context {what} in {place_in_file}: {old[0].strip()!r} ...")
         found.append(Place(starts[0], old, new))
     ordered = sorted(found, key=lambda place: place.start)
     if ordered != found or any(a.start + len(a.old) > b.start for a, b in zip(found, found[1:])):

@@ -132,7 +132,7 @@ class _Module:
 def _split(source: str, modules: dict[str, str]) -> _Module:
     text = (PACKAGE / source).read_text(encoding="utf-8")
     lines, module = text.splitlines(), _Module(text, ast.parse(text))
-    plain, froms = module.imports
+    plain, from_imports = module.imports
     left_out: set[int] = set()
     first_code = len(lines)
     for node in module.tree.body:
@@ -147,7 +147,7 @@ def _split(source: str, modules: dict[str, str]) -> _Module:
         elif isinstance(node, ast.Import):
             plain.update(own)
         elif isinstance(node, ast.ImportFrom):
-            froms += own if node.module != "__future__" else []
+            from_imports += own if node.module != "__future__" else []
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             module.doc = module.doc or own
         else:
@@ -183,13 +183,13 @@ def _translate_import(module: _Module, source: str, node: ast.ImportFrom, module
 
 def _render(name: str, source: str, modules: dict[str, str]) -> list[str]:
     module = _split(source, modules)
-    plain, froms = module.imports
+    plain, from_imports = module.imports
     corrections = _corrections(module.record, module) if module.record is not None else ""
     if corrections:
         plain.add("import functools")
     if module.needs_prelude:
         plain.update(("import importlib", "import inspect", "import types", "import warnings"))
-    head = [*module.doc, "", "from __future__ import annotations", "", *sorted(plain), *froms]
+    head = [*module.doc, "", "from __future__ import annotations", "", *sorted(plain), *from_imports]
     head += ["", *dict.fromkeys(module.carried)] if module.carried else []
     parts = [
         [f"# lightning-patches: {name}", f"# Carried over from lightning_patches/{source}; not to be edited here."],

@@ -122,14 +122,14 @@ def make(official: Path, names: Optional[Iterable[str]] = None) -> Fork:
     """
     names = None if names is None else sorted(set(names))
     distribution, base = release_of(official)
-    wanted = locked(distribution, base)
+    expected = locked(distribution, base)
     try:
         source = system.read_regular(str(official), MAX_WHEEL)
     except OSError as error:
         raise LookupError(f"{official} cannot be read: {error.strerror or error}") from None
     digest = hashlib.sha256(source).hexdigest()
-    if digest != wanted:
-        raise LookupError(f"{official} is not the wheel on PyPI: its sha256 is {digest}, and PyPI's is {wanted}")
+    if digest != expected:
+        raise LookupError(f"{official} is not the wheel on PyPI: its sha256 is {digest}, and PyPI's is {expected}")
     diffs = _diffs.selected(base, names)
     with _open(source) as archive:
         paths = [name for name in archive.namelist() if not name.endswith("/")]
@@ -147,10 +147,10 @@ def make(official: Path, names: Optional[Iterable[str]] = None) -> Fork:
         renamed = f"{stem}-{base}.dist-info", f"{stem}-{version}.dist-info"
         fork = Fork(official.name, source, distribution, base, version, tuple(diffs), renamed, changed)
         name = "__version__.py" if base.startswith("1.8.") else "version.info"
-        infos = [path for path in paths if path.partition("/")[2] == name]
-        if not infos or f"{renamed[0]}/RECORD" not in present:
+        version_files = [path for path in paths if path.partition("/")[2] == name]
+        if not version_files or f"{renamed[0]}/RECORD" not in present:
             raise ValueError(f"{distribution} {base}: the wheel has no {name} or no RECORD")
-        for path in infos:
+        for path in version_files:
             text = archive.read(path).decode().strip()
             if text not in (base, f'version = "{base}"'):
                 raise ValueError(f"{distribution} {base}: {path} states another version")

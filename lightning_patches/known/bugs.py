@@ -71,12 +71,12 @@ def bugs_of(distribution: str, version: str, selection: toggle.Selection) -> tup
     carried = wheel.carried_by(version) or frozenset() if "+patches." in version else frozenset()
     for patch in fixing_patches() if version not in distributions.FORBIDDEN else ():
         parts = {re.split("[.:]", location)[0] for location in patch.locations}
-        if patch.name not in carried and parts & set(_SHIPS[distribution]) and _in_ranges(version, patch.affected):
+        if patch.name not in carried and parts & set(_PARTS[distribution]) and _in_ranges(version, patch.affected):
             bugs.append(_with_patch(patch, selection))
     return tuple(bugs)
 
 
-_SHIPS = {
+_PARTS = {
     "lightning": ("pytorch", "fabric"),
     "pytorch-lightning": ("pytorch", "fabric"),
     "lightning-fabric": ("fabric",),

@@ -117,7 +117,7 @@ def test_sharded_parameters_are_not_compared() -> None:
         assert of_rank["fsdp"] == of_rank["wholly"] == []
         assert of_rank["partly"] == [["parameter", "2.bias", 0, None, APART, []]]
     assert any("the module is sharded" in text for text in first["warnings"])
-    assert any("no parameters that every rank has as a whole" in text for text in first["warnings"])
+    assert any("no parameter is complete on every rank" in text for text in first["warnings"])
 
 
 @pytest.mark.parametrize("variant", [Variant("pytorch-lightning", "2.0.9"), Variant("lightning", "2.6.6")], ids=str)

@@ -141,7 +141,7 @@ def test_wheel_has_the_default_set_unless_all_is_given():
 
 
 def test_package_without_diffs_is_reported(tmp_path):
-    with pytest.raises(_diffs.DiffError, match="use the lightning-patches that is installed"):
+    with pytest.raises(_diffs.DiffError, match="use an installed lightning-patches"):
         _diffs.series(tmp_path / "diffs")
 
 

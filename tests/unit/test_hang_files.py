@@ -126,7 +126,7 @@ def test_report_has_a_bounded_number_of_lines() -> None:
             state.detail, state.children = "\n".join(state.frames), ["child\n" + 20 * "a line\n"] * drawn.choice([0, 8])
             states.append(state)
         call = drawn.choice([None, _report.Call("barrier", 3)])
-        report = _report.Report(states, call, 4.0, ["GPU"] * 8, _report.Next(_report.GOES_ON, 8.0))
+        report = _report.Report(states, call, 4.0, ["GPU"] * 8, _report.Next(_report.KEEPS_WAITING, 8.0))
         most = max(most, len(report.in_short().split("\n")) + 1)
     assert most == _report.MOST_LINES
 

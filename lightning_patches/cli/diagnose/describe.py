@@ -322,16 +322,16 @@ def compare(description: str, known: Sequence[Described]) -> list[str]:
         known: the records.
     """
     texts = [[set(words(text)) for text in record.texts] for record in known]
-    spread = Counter(word for sets in texts for word in set().union(*sets))
-    query = {word for word in words(description) if spread[word] or not word[0].isdigit()}
-    weight = {word: math.log(1 + len(texts) / spread[word]) if spread[word] else UNKNOWN_WEIGHT for word in query}
+    frequency = Counter(word for sets in texts for word in set().union(*sets))
+    query = {word for word in words(description) if frequency[word] or not word[0].isdigit()}
+    weight = {word: math.log(1 + len(texts) / frequency[word]) if frequency[word] else UNKNOWN_WEIGHT for word in query}
     total = sum(weight.values())
     subjects = {name.lower() for name in _SUBJECTS.findall(description)}
     if len(query) < 2:
         return [
             record.name
             for record, sets in zip(known, texts)
-            if query and spread[min(query)] <= MAX_FOUND and query <= set().union(*sets)
+            if query and frequency[min(query)] <= MAX_FOUND and query <= set().union(*sets)
         ]
     scored = []
     for index, (record, sets) in enumerate(zip(known, texts)):
@@ -343,7 +343,7 @@ def compare(description: str, known: Sequence[Described]) -> list[str]:
         # Words in the same symptom count more than words in several texts of the record.
         closest = max(2 * sum(weight[word] for word in query & one) / (total + 2 * len(one)) for one in sets)
         share = (sum(weight[word] for word in every) / total + closest) / 2
-        if share >= MIN_SCORE and _states_condition(description, query, record, sets, set(spread)):
+        if share >= MIN_SCORE and _states_condition(description, query, record, sets, set(frequency)):
             scored.append((-share, index, record.name))
     best = sorted(scored)[:MAX_FOUND]
     return [name for share, _, name in best if share <= 0.8 * best[0][0]]

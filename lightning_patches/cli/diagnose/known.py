@@ -50,7 +50,7 @@ ORDINARY = (
     "takes 2 positional arguments",
 )  # fmt: skip
 """Texts that other programs and mistakes also print. They count only with a frame of the code that has the bug."""
-UNLIKE = ("bad_bachtes", "_fabricmodule", "spikedetection", "mark_forward_method", "pytorch-lightning_version",
+DISTINCT_WORDS = ("bad_bachtes", "_fabricmodule", "spikedetection", "mark_forward_method", "pytorch-lightning_version",
           "argparse_utils", "cve-")  # fmt: skip
 """Words that make an ordinary error distinct."""
 WEAK = (
@@ -172,7 +172,7 @@ def _is_distinct(record: Record, text: str, is_of_others: bool) -> bool:
 def is_ordinary(text: str) -> bool:
     """True if other programs also print this normalised text."""
     common = len(text) < 14 or any(words in text or text in words for words in ORDINARY)
-    return common and not any(word in text for word in UNLIKE)
+    return common and not any(word in text for word in DISTINCT_WORDS)
 
 
 def texts(record: Record) -> list[str]:
@@ -247,12 +247,12 @@ def _errors_of(row: Removed) -> Iterator[tuple[str, str]]:
 def by_word() -> dict[str, list[Known]]:
     """Map the rarest word of each text to the texts. A log is compared only with texts whose rarest word it has."""
     known = all_known()
-    spread = Counter(word for one in known for word in set(_words(one)))
+    frequency = Counter(word for one in known for word in set(_words(one)))
     found: dict[str, list[Known]] = {}
     for one in known:
         words = _words(one)
         if words:
-            found.setdefault(min(words, key=lambda word: (spread[word], -len(word))), []).append(one)
+            found.setdefault(min(words, key=lambda word: (frequency[word], -len(word))), []).append(one)
     return found
 
 

@@ -103,12 +103,12 @@ def _without_prefixes(line: str) -> str:
 
 
 _TIME = re.compile(r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?")
-_BEGINS = re.compile(rf"{re.escape(BEGIN)}|={{5,}} (?:FAILURES|ERRORS) =")
+_ERROR_START = re.compile(rf"{re.escape(BEGIN)}|={{5,}} (?:FAILURES|ERRORS) =")
 
 
 def _without_own_prefix(found: list[Line]) -> list[Line]:
     """Remove the prefix of a traceback's first line from all lines that begin with it, or with other digits in it."""
-    begun = next((match for match in (_BEGINS.search(one.text) for one in found) if match is not None), None)
+    begun = next((match for match in (_ERROR_START.search(one.text) for one in found) if match is not None), None)
     prefix = begun.string[: begun.start()] if begun is not None else ""
     if re.fullmatch(r"\s+[\w.]{1,200}\s{2,}", prefix):  # IPython writes the error's name first
         prefix = prefix[: len(prefix) - len(prefix.lstrip())]

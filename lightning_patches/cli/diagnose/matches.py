@@ -39,7 +39,7 @@ class Match(Candidate):
     @property
     def ruled_out(self) -> bool:
         """True if no relevant release has the bug. Installed releases can't rule out a bug that the log proves."""
-        lacking = bool(self.verdicts) and all(one.verdict in verdicts.WITHOUT for one in self.verdicts)
+        lacking = bool(self.verdicts) and all(one.verdict in verdicts.WITHOUT_THE_BUG for one in self.verdicts)
         return lacking and not (self.source == "installed" and self.certain_ground)
 
     @property
@@ -55,8 +55,8 @@ class Match(Candidate):
         if known.is_no_bug(self.record) and self.certain_ground:
             return "found"
         has = [one.verdict not in gate.ELSEWHERE for one in self.verdicts]
-        is_there = bool(has) and (all(has) if self.source != "installed" else any(has))
-        return "found" if self.certain_ground and is_there else "possible"
+        is_affected = bool(has) and (all(has) if self.source != "installed" else any(has))
+        return "found" if self.certain_ground and is_affected else "possible"
 
 
 def with_verdicts(one: Candidate, setting: _toggle.Toggle, required: Optional[Sequence[tuple[str, str]]]) -> Match:

@@ -30,7 +30,7 @@ MAX_MEMORY = 256 << 20
 """Most bytes of memory for a decompressor. `xz -9` needs 65 MB."""
 CHUNK = 1 << 16
 """Bytes that are read or decompressed at once."""
-_PEEKED = 512
+_HEAD_BYTES = 512
 """Number of first bytes that show the format."""
 
 
@@ -131,7 +131,7 @@ def _is_regular(file: IO[bytes]) -> bool:
 def _peek(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     """Return the first bytes, and all chunks."""
     first = b""
-    while len(first) < _PEEKED:
+    while len(first) < _HEAD_BYTES:
         chunk = next(chunks, None)
         if chunk is None:
             break
@@ -267,7 +267,7 @@ def _decompressed(
         while True:
             if one.eof:
                 data = data.lstrip(b"\0")
-                if len(data) < _PEEKED and not is_last:
+                if len(data) < _HEAD_BYTES and not is_last:
                     rest = data
                     break
                 if not magic.match(data):

@@ -19,7 +19,7 @@ MOST_ERRORS = 2000
 """Most errors that are returned. If a log has more, the last ones are returned."""
 CELL = "<cell>"
 """Path of frames in a notebook."""
-FOLLOWERS = re.compile(
+FOLLOW_UP_ERRORS = re.compile(
     r"(?:[\w.]*\.)?(?:ChildFailedError|ProcessRaisedException|ProcessExitedException|SignalException|CalledProcessError|"
     r"BrokenPipeError|ConnectionResetError|ConnectionError|EOFError|RayTaskError|KeyboardInterrupt|SystemExit|"
     r"DistBackendError|CancelledError|(?:Base)?ExceptionGroup)\b|.{0,200}(?:closed by peer|reset by peer|Broken pipe)|"
@@ -129,7 +129,7 @@ def ending(raised: Sequence[Raised]) -> Optional[Raised]:
     With several ranks, it is the last error of the rank that failed first. In an exception group, it is the first
     error. Errors of launchers and of ranks whose peer is gone count only if there are no other errors.
     """
-    causes = [error for error in raised if error.words and not FOLLOWERS.match(error.words)]
+    causes = [error for error in raised if error.words and not FOLLOW_UP_ERRORS.match(error.words)]
     causes = [error for error in causes if error.frames] or causes
     if not causes:
         return next((error for error in reversed(raised) if error.words), raised[-1] if raised else None)

@@ -14,7 +14,7 @@ from lightning_patches.known.removed import Removed
 from lightning_patches.known.unpatched import Unpatched
 from lightning_patches.patch import Patch
 
-WITHOUT = ("not-affected", "fixed-upstream")
+WITHOUT_THE_BUG = ("not-affected", "fixed-upstream")
 
 
 class OnRelease(NamedTuple):
@@ -44,12 +44,12 @@ def by_number(record: Record, distribution: str, version: str, selection: Select
         return []
     ranges = record.affected
     try:
-        is_there = gate.in_ranges(version, ranges)
+        is_affected = gate.in_ranges(version, ranges)
     except ValueError:
         return [OnRelease(distribution, version, "not-known")]
     if isinstance(record, Unpatched) and record.distributions and distribution not in record.distributions:
-        is_there = False
-    if not is_there:
+        is_affected = False
+    if not is_affected:
         is_older = not isinstance(record, Removed) and gate.is_unknown(version, ranges)
         absent = "not-known" if is_older else "not-affected"
         return [OnRelease(distribution, version, absent)]

@@ -14,7 +14,7 @@ from lightning_patches.ranks import _node, _processes
 from lightning_patches.ranks.hang import _messages, _report, _settings
 from lightning_patches.ranks.hang._identity import Identity
 from lightning_patches.ranks.hang._messages import FAILED, FINISHED, LONGEST_STACK
-from lightning_patches.ranks.hang._peers import LOST, UNASKED, Peer
+from lightning_patches.ranks.hang._peers import LOST, NODE_UNREACHABLE, Peer
 from lightning_patches.ranks.hang._registry import THREADS, Job
 from lightning_patches.ranks.hang._report import Next, Report
 from lightning_patches.ranks.hang._server import Server
@@ -199,8 +199,8 @@ class Hub:
                 text += ". A rank in a separate container may not be watched"
             else:
                 text += (
-                    ". If it can't connect to this node, set LIGHTNING_PATCHES_HANG_SECRET to the same 16 or more "
-                    "characters on all nodes, and LIGHTNING_PATCHES_HANG_PORT to a port that no firewall blocks"
+                    ". If it can't connect to this node, set LIGHTNING_PATCHES_HANG_SECRET to the same 16 "
+                    "characters or more on all nodes, and LIGHTNING_PATCHES_HANG_PORT to a port that no firewall blocks"
                 )
             text += "."
         _report.print_line(text)
@@ -218,7 +218,7 @@ class Hub:
                     peer.connection.close()
                     peer.end(FINISHED if peer.finished else LOST)
             if peer.is_lost and peer.outside is None:
-                peer.outside = UNASKED
+                peer.outside = NODE_UNREACHABLE
                 self._examine([peer])
 
     # ---------------------------------------------------------------- reports
@@ -244,13 +244,13 @@ class Hub:
         elif abort and died:
             report.after = Next(_report.ENDS_SOON, min(timeout, _PATIENCE_AFTER_DEATH))
         elif abort and works:
-            report.after = Next(_report.SPARES, who=works[0].name)
+            report.after = Next(_report.STILL_WORKS, who=works[0].name)
         elif abort and unseen and seconds:
-            report.after = Next(_report.CANNOT_SEE, who=unseen[0].name)
+            report.after = Next(_report.MAY_WORK, who=unseen[0].name)
         elif abort and seconds and not at_once and not died:
             report.after = Next(_report.ENDS_LATER, 2 * seconds)
         elif seconds:
-            report.after = Next(_report.GOES_ON, 2 * seconds)
+            report.after = Next(_report.KEEPS_WAITING, 2 * seconds)
         _report.publish(report, again=report.situation == self._reported)
         self._reported_at, self._reports, self._reported = seconds, self._reports + 1, report.situation
         if ends:
@@ -290,17 +290,17 @@ class Hub:
             children: also request the state of the child processes of ranks that do not wait.
         """
         nodes: set[str] = set()
-        asked = []
+        requested = []
         for peer in self._ranks.values():
             peer.answer = None
             if peer.alive:
                 peer.outside = None
-                asks = {"gpus": peer.key[0] not in nodes, "children": children and not peer.waits}
-                peer.connection.send({"t": "report", **asks})
+                request = {"gpus": peer.key[0] not in nodes, "children": children and not peer.waits}
+                peer.connection.send({"t": "report", **request})
                 nodes.add(peer.key[0])
-                asked.append(peer)
-        self.server.serve_until(lambda: all(peer.answer or not peer.alive for peer in asked), _PATIENCE)
-        self._examine([peer for peer in asked if not peer.answer])
+                requested.append(peer)
+        self.server.serve_until(lambda: all(peer.answer or not peer.alive for peer in requested), _PATIENCE)
+        self._examine([peer for peer in requested if not peer.answer])
         return [
             f"{line} (host {peer.hello['host']})"
             for peer in self._ranks.values()
@@ -329,7 +329,7 @@ class Hub:
         """End all ranks at the same time, since a rank that ends later than others prints a misleading error."""
         silent: dict[str, list[int]] = {}
         for peer in self._ranks.values():
-            lives = peer.ending is None or (peer.is_lost and not (peer.outside or UNASKED).gone)
+            lives = peer.ending is None or (peer.is_lost and not (peer.outside or NODE_UNREACHABLE).gone)
             if lives and not peer.answer:
                 silent.setdefault(peer.key[0], []).append(peer.key[1])
         for peer in self._ranks.values():

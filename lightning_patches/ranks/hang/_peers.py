@@ -12,7 +12,7 @@ from lightning_patches.ranks.hang._report import Call
 from lightning_patches.ranks.hang._wire import Connection
 
 LOST = "lost"
-UNASKED = Outside("its node can't be queried", seen=False)
+NODE_UNREACHABLE = Outside("its node can't be queried", seen=False)
 _LONGEST_ABSENCE = 30.0
 
 
@@ -113,9 +113,9 @@ class Peer:
         """True if this rank waits in the same call as another rank."""
         if not self.alive or not self.waits:
             return False
-        mine, its = self.beat["pending"], waiter.beat["pending"]
-        if mine and its:
-            return bool([mine[n] for n in ("group", "number", "name")] == [its[n] for n in ("group", "number", "name")])
+        own, other = self.beat["pending"], waiter.beat["pending"]
+        if own and other:
+            return all(own[name] == other[name] for name in ("group", "number", "name"))
         numbers, others = self.beat["numbers"], waiter.beat["numbers"]
         same = all(numbers[group] == others[group] for group in numbers.keys() & others.keys())
         return bool(self.beat["what"] == waiter.beat["what"] and same and bool(numbers) == bool(others))

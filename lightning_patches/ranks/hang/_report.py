@@ -76,16 +76,16 @@ class Next:
         return _NEXT[self.kind].format(status=STATUS, seconds=self.seconds, who=self.who)
 
 
-ENDS_NOW, ENDS_SOON, SPARES, CANNOT_SEE, ENDS_LATER, GOES_ON = (
+ENDS_NOW, ENDS_SOON, STILL_WORKS, MAY_WORK, ENDS_LATER, KEEPS_WAITING = (
     "ends now", "ends soon", "spares", "cannot see", "ends later", "goes on",
 )  # fmt: skip
 _NEXT = {
     ENDS_NOW: "All ranks are ended now, with status {status}.",
     ENDS_SOON: "All ranks are ended in {seconds:.0f} s.",
-    SPARES: "The job is not ended, since {who} works.",
-    CANNOT_SEE: "The job is not ended, since it is unknown if {who} works.",
+    STILL_WORKS: "The job is not ended, since {who} works.",
+    MAY_WORK: "The job is not ended, since it is unknown if {who} works.",
     ENDS_LATER: "All ranks are ended if nothing has changed after {seconds:.0f} s.",
-    GOES_ON: "The ranks keep waiting. If nothing changes, the next report comes after {seconds:.0f} s.",
+    KEEPS_WAITING: "The ranks keep waiting. If nothing changes, the next report comes after {seconds:.0f} s.",
 }
 
 
@@ -282,9 +282,9 @@ class Report:
 
     def _missing_in_short(self, most: int) -> list[str]:
         """Return the missing ranks with their innermost frames. The ranks share ``most`` lines equally."""
-        blamed = self.missing or self.arrived[:1]
-        named = blamed[: max(1, min(len(blamed), most // 4))]
-        more = [f"  and {len(blamed) - len(named)} more"] if len(blamed) > len(named) else []
+        blocking = self.missing or self.arrived[:1]
+        named = blocking[: max(1, min(len(blocking), most // 4))]
+        more = [f"  and {len(blocking) - len(named)} more"] if len(blocking) > len(named) else []
         lines: list[str] = []
         shown: dict[tuple[str, ...], str] = {}
         for number, state in enumerate(named):

@@ -10,7 +10,7 @@ from lightning_patches.ranks import _processes
 from lightning_patches.ranks.hang import _messages, _report
 from lightning_patches.ranks.hang._identity import Identity
 from lightning_patches.ranks.hang._messages import FINISHED, STOPPED, Message
-from lightning_patches.ranks.hang._peers import UNASKED, Peer
+from lightning_patches.ranks.hang._peers import NODE_UNREACHABLE, Peer
 from lightning_patches.ranks.hang._report import State
 
 _NO_BEAT: Message = {"place": "", "works": False, "unclear": False, "still": 0.0, "waits": 0.0, "idle": 0.0}
@@ -70,7 +70,7 @@ def _state(peer: Peer, waiter: Optional[Peer], timeout: float) -> State:
     beat, answer = peer.beat or _NO_BEAT, peer.answer or {}
     state = State(peer.name, peer.hello["rank"], peer.where, _report.STILL, place=beat["place"])
     state.detail, state.collective = answer.get("stack", ""), answer.get("collective", "")
-    state.frames, outside = answer.get("frames", []), peer.outside or UNASKED
+    state.frames, outside = answer.get("frames", []), peer.outside or NODE_UNREACHABLE
     state.children, state.recorder = answer.get("children", []), answer.get("recorder", [])
     last = f" Last seen at {state.place}." if state.place else ""
     if peer.is_lost:
