@@ -149,7 +149,7 @@ def _about_start(one: Answer, begun: StalledStart) -> Text:
             "Trainer(devices=N); or start a single task without srun."
         )
         return Text(stalled(begun), do, why)
-    do = f"If it hung: {_hang_watch(one.logs)}"
+    do = f"If the program hung: {_hang_watch(one.logs)}"
     return Text(f"The program may hang at its start. {stalled(begun)}", do, why)
 
 
