@@ -7,6 +7,7 @@ import runpy
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import _releases
 
@@ -24,7 +25,7 @@ DATA: Dict[str, Any] = {
 '''
 
 
-def build(afresh: bool) -> dict:
+def build(afresh: bool) -> dict[str, Any]:
     """The table of every location in the catalogue, over every release in both namespaces.
 
     Args:
@@ -70,12 +71,12 @@ def build(afresh: bool) -> dict:
     }
 
 
-def _read(modules: list[str], locations: list[str], older: set[str]) -> tuple[dict, dict]:
+def _read(modules: list[str], locations: list[str], older: set[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return digests of modules by namespace and module, and of functions, in all releases."""
     releases, older_releases = _releases.versions("lightning"), _releases.older_versions()
-    files: dict = {namespace: {module: {} for module in modules} for namespace in distributions.PARTS}
-    functions: dict = {location: {} for location in locations if location.partition(":")[0] in modules}
-    digests: dict = {}  # many releases ship the same file: parse each once
+    files: dict[str, Any] = {namespace: {module: {} for module in modules} for namespace in distributions.PARTS}
+    functions: dict[str, Any] = {location: {} for location in locations if location.partition(":")[0] in modules}
+    digests: dict[tuple[str, bytes], Any] = {}  # many releases ship the same file: parse each once
     for index, version in enumerate([*releases, *older_releases] if modules else []):
         for distribution, namespace in _releases.NAMESPACES.items():
             if version in older_releases and distribution != "pytorch-lightning":
@@ -108,11 +109,11 @@ def _read(modules: list[str], locations: list[str], older: set[str]) -> tuple[di
     return rows, {location: _row(table) for location, table in functions.items()}
 
 
-def _row(table: dict) -> str:
+def _row(table: dict[str, set[int]]) -> str:
     """Sets of release indices as a text: see :func:`fingerprints.numbers`."""
     row = []
     for digest, indices in sorted(table.items(), key=lambda item: min(item[1])):
-        runs: list = []
+        runs: list[list[int]] = []
         for index in sorted(indices):
             if runs and runs[-1][1] == index - 1:
                 runs[-1][1] = index
@@ -140,6 +141,6 @@ def text(afresh: bool = False) -> str:
     )
 
 
-def _rows(table: dict, indent: int) -> str:
+def _rows(table: dict[str, str], indent: int) -> str:
     rows = "".join(f"{' ' * indent}{name!r}: {row!r},\n" for name, row in table.items())
     return f"{{\n{rows}{' ' * (indent - 4)}}}"

@@ -12,6 +12,7 @@ import ast
 import json
 import sys
 from pathlib import Path
+from typing import Container
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import _releases
@@ -121,7 +122,7 @@ def _is_property(decorator: ast.expr) -> bool:
 _RAISES = (ast.Call, ast.Raise, ast.Assert, ast.Subscript, ast.Yield, ast.For, ast.With, ast.ImportFrom, ast.Compare)
 
 
-def _lines(body: list[ast.stmt], nested: set[ast.AST]) -> list[int]:
+def _lines(body: list[ast.stmt], nested: Container[ast.AST]) -> list[int]:
     found = []
     todo: list[ast.AST] = list(body)
     while todo:
@@ -171,10 +172,9 @@ def text(afresh: bool) -> str:
             bodies = list(dict.fromkeys(body for _, body in found))
             rows = (_row(first, bodies.index(body), indices) for (first, body), indices in found.items())
             files[name][function] = [*bodies, "".join(rows)]
-    rows = ",\n".join(
-        f"{json.dumps(name)}: {json.dumps(found, separators=(',', ':'))}" for name, found in files.items()
-    )
-    made = f'{{"releases": {json.dumps(versions)},\n"files": {{\n{rows}\n}}}}\n'
+    lines = (f"{json.dumps(name)}: {json.dumps(found, separators=(',', ':'))}" for name, found in files.items())
+    table = ",\n".join(lines)
+    made = f'{{"releases": {json.dumps(versions)},\n"files": {{\n{table}\n}}}}\n'
     if len(made) > LARGEST:
         raise SystemExit(
             f"{DATA.name} would have {len(made)} bytes, and may have {LARGEST}: take out files or functions"

@@ -65,6 +65,6 @@ def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
     folders = Counter(
         "/".join(report.nodeid.split("/")[:2]) for report in skipped if reason and reason in report.longrepr[2]
     )
-    if folders:
+    if folders and terminal is not None:
         counts = ", ".join(f"{count} in {folder}" for folder, count in sorted(folders.items()))
         terminal.write_line(f"Skipped tests: {counts}. {reason}")

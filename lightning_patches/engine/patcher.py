@@ -77,7 +77,7 @@ class Patcher:
             if caller is not None and hooks.installed() is not caller:
                 return
             self._plans.select(selection)
-            notices.use_options_of(self._plans.get_selection)
+            notices.use_options_of(lambda: self._plans.selection)
             hooks.install(lambda: self, self.needs_work)
             self.swaps.keep(selection.names)
         if caller is None:

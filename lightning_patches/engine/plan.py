@@ -137,9 +137,6 @@ class Plans:
     def _renew_lock(self) -> None:
         self._lock = threading.RLock()
 
-    def get_selection(self) -> Optional[Selection]:
-        return self.selection
-
     def made(self, name: str) -> Optional[Plan]:
         """Return the plan for a namespace if it has been created."""
         return self._plans.get(name)

@@ -258,7 +258,7 @@ def arrange(spec: dict[str, Any]) -> None:
     elif kind == "spawned workers":
         multiprocessing.set_start_method("spawn", force=True)
     elif kind == "registers":
-        import fsspec
+        import fsspec  # type: ignore[import-untyped]
 
         known = fsspec.get_filesystem_class(spec["scheme"])
         derived = Own({"kind": "overridden"}).derived(known)

@@ -191,7 +191,7 @@ class Options:
                 note("option", f"{name} {vars(self)[name]}")
 
 
-class Watch(pl.Callback):
+class Watch(pl.Callback):  # type: ignore[name-defined]
     """Records weights, rates, gradients, metrics and files at some hooks."""
 
     def _state(self, trainer: Any, root: Any, hook: str) -> None:

@@ -493,6 +493,7 @@ def test_large_log_is_answered(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert found["dataloader-error-unmasked"]["file"].endswith(".gz")
 
 
+UNLIKE = str.maketrans("0123456789", "ghijklmnop")
 LOG = {
     "repeated": lambda step: b"Epoch 0: validation batch %d, checkpoint saved\n" % step,
     "unlike": lambda step: hashlib.sha256(b"%d" % step).hexdigest().translate(UNLIKE).encode() + b"\n",
@@ -500,7 +501,6 @@ LOG = {
     "not text": lambda step: b"\xff\xfe\x00 %d \xe2\x96\n" % step,
     "one line": lambda step: b"worker %d; " % step,
 }
-UNLIKE = str.maketrans("0123456789", "ghijklmnop")
 
 
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n"], ids=["lf", "crlf"])

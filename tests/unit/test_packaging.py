@@ -136,7 +136,7 @@ def test_installing_the_package_changes_no_decision_of_lightning(sites: tuple[Pa
     settings = configparser.ConfigParser(delimiters=("=",))
     settings.read(ROOT / "setup.cfg")
     ours = {
-        str(metadata.EntryPoint(*map(str.strip, line.split("=")), group))
+        str(metadata.EntryPoint(*map(str.strip, line.split("=")), group))  # type: ignore[call-arg]
         for group, lines in settings["options.entry_points"].items()
         for line in lines.strip().splitlines()
     }

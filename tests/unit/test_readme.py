@@ -86,8 +86,8 @@ def test_activate_call_survives_a_formatter_and_works(tmp_path: Path) -> None:
         ["check", "--isolated", "--select", "F,E,I,B,PL,RUF,UP", "--fix", "--unsafe-fixes"],
         ["format", "--isolated"],
     ):
-        done = subprocess.run([sys.executable, "-m", "ruff", *command, str(script)], capture_output=True, timeout=100)
-        assert done.returncode in (0, 1), done
+        ruff = [sys.executable, "-m", "ruff", *command, str(script)]
+        assert subprocess.run(ruff, capture_output=True, timeout=100).returncode in (0, 1), command
     text = script.read_text()
     assert text.index("import lightning.pytorch") < text.index("import lightning_patches\n") < text.index(call), text
     done = subprocess.run(
