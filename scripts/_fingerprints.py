@@ -29,8 +29,7 @@ def build(afresh: bool) -> dict[str, Any]:
     """The table of every location in the catalogue, over every release in both namespaces.
 
     Args:
-        afresh: read all releases again. Otherwise what is known of a module stays as it is, as long as the releases are
-            the same and it has no new location: releases do not change.
+        afresh: read all releases again. Otherwise only read modules with new locations, since releases do not change.
     """
     patches = catalogue.all_patches()
     locations = sorted({location for patch in patches for location in patch.locations})

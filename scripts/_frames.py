@@ -1,9 +1,10 @@
-"""Write ``lightning_patches/cli/diagnose/frames.json``, by which `diagnose` tells the release from the frames of a log.
+"""Make ``lightning_patches/cli/diagnose/frames.json``: `diagnose` finds the release from the frames of a traceback.
 
-scripts/renew makes it anew where a release is added, of the wheels of pytorch-lightning, which has Trainer and Fabric.
+scripts/renew makes it again after a new release, from the wheels of pytorch-lightning.
+``lightning`` has the same lines.
 
-For each file that tracebacks run through, for each function: on which line it begins in which release, which of its
-lines a frame can name, and six bits of the text of each. The line numbers are those of ``lightning``, too.
+For each function of the files that occur in tracebacks, the file has the function's first line in each release, the
+lines that a frame can name, and six bits of the text of each of these lines.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ FILES = (
 
 
 def functions(text: str) -> list[tuple[str, int, str]]:
-    """Name, first line, and the lines that a frame can name with a mark of their text: of each function of a file."""
+    """Return name and first line of each function of a file, and its lines in frames as :func:`_body` writes them."""
     lines = text.splitlines()
     found = []
     tree = ast.parse(text)
@@ -151,7 +152,7 @@ def _body(numbers: list[int], first: int, lines: list[str]) -> str:
 
 
 def text(afresh: bool) -> str:
-    """The file: as it is where it has all releases, since reading them takes a minute."""
+    """Return the text of the file. If it has all releases, return it unchanged, since reading them takes a minute."""
     versions = [*_releases.older_versions(), *_releases.versions("pytorch-lightning")]
     if not afresh and DATA.exists() and json.loads(DATA.read_text())["releases"] == versions:
         return DATA.read_text()

@@ -123,7 +123,7 @@ def made(stack: Stack, torch_index: str) -> str:
     ):
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
-            last = (done.stdout.strip().splitlines() or ["it said nothing"])[-1]
+            last = (done.stdout.strip().splitlines() or ["no output"])[-1]
             raise NoStackError(f"{' '.join(command[:4])} ... failed: {last[-200:]}")
     return str(python)
 

@@ -98,11 +98,6 @@ def _from_release(diff: Diff) -> Version:
     return Version(diff.path.stem.partition(".")[2] or "0")
 
 
-def series_digest(diffs: Iterable[Diff]) -> str:
-    """Return a digest of all diffs, 12 hex digits."""
-    return hashlib.sha256("".join(f"{d.path.name} {d.digest}\n" for d in diffs).encode()).hexdigest()[:12]
-
-
 def read(path: Path) -> Diff:
     """Parse a file, complete its header, and add the files that it carries.
 

@@ -66,8 +66,8 @@ def test_classification_tries_the_patch_on_changed_code(tmp_path, lost):
     _, found = classify(tmp_path, "--only", "stateful-loader-restored")
     (one,) = found.values()
     assert one["kind"] == "changed here", found
-    assert ("the patch as it is mends it" in one["why"]) is not lost, found
-    assert ("does not mend" in one["why"]) is lost and "its diff applies" in one["why"], found
+    assert ("the unchanged patch fixes it" in one["why"]) is not lost, found
+    assert ("does not fix" in one["why"]) is lost and "its diff applies" in one["why"], found
 
 
 def test_directory_without_lightning_is_refused(tmp_path):

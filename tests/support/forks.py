@@ -23,9 +23,8 @@ def directory_of(distribution: str, base: str, names: Optional[Iterable[str]] = 
     """
     selection = None if names is None else sorted(set(names))
     diffs = _diffs.selected(base, selection)
-    key = hashlib.sha256(f"{_fork.local_version(base, selection)} {_diffs.series_digest(diffs)}".encode()).hexdigest()[
-        :12
-    ]
+    contents = " ".join([_fork.local_version(base, selection), *(diff.digest for diff in diffs)])
+    key = hashlib.sha256(contents.encode()).hexdigest()[:12]
     target = _releases.cache_dir() / "forks" / f"{distribution}-{base}-{key}"
     release = _releases.unpacked(distribution, base)
     with _releases.locked_directory(target.parent):
