@@ -251,7 +251,7 @@ def test_failed_part_keeps_the_results_of_others(monkeypatch, checkout, tmp_path
 
 def test_library_is_patched_in_one_variant_only(monkeypatch, tmp_path):
     """Also if the parent process has read only our records, and so has no patches."""
-    dependents = load("dependents")
+    outside = load("_outside_tests.py")
     source = tmp_path / "source"
     source.mkdir()
     (source / "test_it.py").write_text(
@@ -259,13 +259,13 @@ def test_library_is_patched_in_one_variant_only(monkeypatch, tmp_path):
         "    ours = sys.modules.get('lightning_patches')\n"
         "    assert ours and any(entry.verdict == 'applied' for entry in ours.report())\n"
     )
-    monkeypatch.setattr(dependents, "prepare", lambda library: (source, sys.executable))
-    release = dependents._releases.unpacked("lightning", "2.2.5")
-    monkeypatch.setattr(dependents._releases, "cache_dir", lambda: tmp_path)
-    monkeypatch.setattr(dependents._releases, "unpacked", lambda distribution, version: release)
+    monkeypatch.setattr(outside, "prepare_library", lambda library: (source, sys.executable))
+    release = outside._releases.unpacked("lightning", "2.2.5")
+    monkeypatch.setattr(outside._releases, "cache_dir", lambda: tmp_path)
+    monkeypatch.setattr(outside._releases, "unpacked", lambda distribution, version: release)
     monkeypatch.setenv("_LIGHTNING_PATCHES_IMPORT_ONLY", "1")
     (tmp_path / "dependents").mkdir()
-    stock, shim = dependents.run(dependents.Library("a", "1", "lightning", ("test_it.py",), ()), "2.2.5", 120)
+    stock, shim = outside.run_library(outside.Library("a", "1", "lightning", ("test_it.py",), ()), "2.2.5", 120)
     assert (*stock.values(), *shim.values()) == ("failed", "passed")
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.variants import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
-import _upstream_tests as upstream_tests
+import _outside_tests as upstream_tests
 
 FETCHERS = "tests/tests_pytorch/loops/test_fetchers.py"
 PR = 19177  # of fit-resets-should-stop, which concerns 2.3.3

@@ -1,22 +1,29 @@
-"""Run upstream's CPU tests on stock and with the patches, and compare the outcomes.
+"""Run tests of upstream, and of libraries that build on Lightning, on stock and with the patches; compare outcomes.
 
-The tests are those of a tag, and they test the release's wheel. Both variants run in the same environment, file by
-file. Tests with different outcomes run again in both variants, without the others. A test that passes on stock and
-fails with the patches both times is a regression. It is explained if the test encodes the bug: upstream changed that
-test with the fix (``upstream/upstream_tests.explained``; the repository's history must confirm it).
+Upstream's CPU tests are those of a tag, and they test the release's wheel. Both variants run in the same environment,
+file by file. Tests with different outcomes run again in both variants, without the others. A test that passes on stock
+and fails with the patches both times is a regression. It is explained if the test encodes the bug: upstream changed
+that test with the fix (``upstream/upstream_tests.explained``; the repository's history must confirm it).
 
 :data:`NEEDS` lists the requirements besides torch.
+
+Each library is installed from its source distribution, with its tests, into an environment that shares torch with that
+of ``scripts/test``. If outcomes differ, everything runs again in both variants. The outcomes stay in the tests' cache.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
+import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from dataclasses import dataclass, field
@@ -191,7 +198,7 @@ def _outcomes(
 
 
 def _read(report: Path) -> dict[str, str]:
-    """Of pytest's JUnit file: ``passed``, ``failed`` or ``skipped`` of each test."""
+    """Return ``passed``, ``failed`` or ``skipped`` of each test in pytest's JUnit file."""
     found = {}
     for case in ElementTree.parse(report).iter("testcase"):
         kinds = {child.tag for child in case}
@@ -254,3 +261,245 @@ def source_of(text: str, name: str) -> Optional[str]:
             return None
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
+
+
+# -------------------------------------------------------------------- libraries that build on Lightning
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library.
+
+    Args:
+        version: version of its source distribution.
+        distribution: the Lightning distribution that it imports.
+        tests: paths of its tests.
+        needs: further requirements of its tests.
+        select: selected tests, as pytest's ``-k``.
+    """
+
+    name: str
+    version: str
+    distribution: str
+    tests: tuple[str, ...]
+    needs: tuple[str, ...]
+    select: str = ""
+
+
+LIBRARIES = (
+    Library(
+        "chemprop",
+        "2.1.0",
+        "lightning",
+        ("tests/integration", "tests/cli/test_cli_regression_mol.py"),
+        (
+            "numpy<2",
+            "pandas",
+            "rdkit",
+            "scikit-learn",
+            "scipy",
+            "astartes[molecules]",
+            "ConfigArgParse",
+            "rich",
+            "descriptastorus",
+        ),
+        "not overfit",  # 100 and 200 epochs each: most of an hour on two processors
+    ),
+    Library(
+        "pytorch-forecasting",
+        "1.8.0",
+        "lightning",
+        ("tests/test_models", "tests/test_callbacks.py"),
+        (
+            "numpy<3",
+            "scipy<2",
+            "pandas<3",
+            "scikit-learn<2",
+            "scikit-base<1.1",
+            "optuna",
+            "tensorboard",
+            "pytest-xdist",
+        ),
+        "not v2",
+    ),
+    Library(
+        "darts",
+        "0.35.0",
+        "pytorch-lightning",
+        tuple(
+            f"darts/tests/models/forecasting/test_{name}.py"
+            for name in ("ptl_trainer", "torch_forecasting_model", "RNN")
+        ),
+        (
+            *("holidays", "joblib", "matplotlib", "narwhals", "nfoursid", "numpy<2.3", "pandas<3", "pyod", "requests"),
+            *("scikit-learn<1.7", "scipy", "shap", "statsforecast", "statsmodels", "tqdm", "xarray", "xgboost"),
+            *("tensorboardX", "typing-extensions"),
+        ),
+    ),
+    Library(
+        "gluonts",
+        "0.16.0",
+        "lightning",
+        ("test/torch",),
+        ("numpy<2.2", "pandas<3", "pydantic", "tqdm", "toolz", "typing-extensions", "scipy<1.16", "ujson", "orjson"),
+    ),
+    Library(
+        "neuralforecast",
+        "3.3.0",
+        "pytorch-lightning",
+        ("tests",),
+        (
+            "coreforecast",
+            "numpy",
+            "pandas<3",
+            "scipy",
+            "tornado",
+            "safetensors",
+            "optuna",
+            "utilsforecast",
+            "ray[tune]",
+            "gitpython",
+            "polars",
+            "s3fs",
+        ),
+    ),
+    Library(
+        "scvi-tools",
+        "1.3.3",
+        "lightning",
+        ("tests/train", "tests/dataloaders", "tests/model/test_scvi.py", "tests/model/test_scanvi.py"),
+        (
+            *("anndata<0.13", "docrep", "flax", "jax<0.7", "jaxlib<0.7", "ml-collections", "mudata", "numba"),
+            *("numpy<2.3", "numpyro", "optax", "pandas<3", "pyro-ppl", "rich", "scikit-learn<1.7", "scipy", "sparse"),
+            *("tensorboard", "tqdm", "xarray"),
+        ),
+    ),
+)
+
+VARIANTS = ("stock", "shim")
+PROGRAM = "import sys, pytest; sys.exit(pytest.main(sys.argv[1:]))"
+
+
+def prepare_library(library: Library) -> tuple[Path, Path]:
+    """The library's folder and the Python of its environment, made once.
+
+    Raises:
+        subprocess.CalledProcessError: something could not be installed.
+    """
+    home = _releases.cache_dir() / "dependents" / f"{library.name}-{library.version}"
+    python = home / "venv" / "bin" / "python"
+    source = home / "source" / f"{library.name.replace('-', '_')}-{library.version}"
+    recipe = " ".join([*library.needs, str(_environment.VENV)])
+    if (home / "ready").exists() and (home / "ready").read_text() == recipe:
+        return source, python
+    home.mkdir(parents=True, exist_ok=True)
+    subprocess.run([sys.executable, "-m", "venv", str(home / "venv")], cwd=home, check=True)
+    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    (site,) = (home / "venv" / "lib").glob("python*/site-packages")
+    shared = subprocess.run(
+        [_environment.VENV / "bin" / "python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    (site / "torch_of_the_tests.pth").write_text(shared + "\n")
+    constraints = home / "constraints.txt"
+    constraints.write_text(f"{_environment.TORCH}\ntorchmetrics<1.9\n")
+    subprocess.run([*pip, "install", "--constraint", str(constraints), *library.needs], cwd=home, check=True)
+    fetched = [*pip, "download", "--no-deps", "--no-binary=:all:", "--dest", str(home)]
+    subprocess.run([*fetched, f"{library.name}=={library.version}"], cwd=home, check=True)
+    (archive,) = home.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        tar.extractall(home / "source", filter="data")
+    metadata = site / f"{source.name}.dist-info"  # some ask for their own version
+    metadata.mkdir(exist_ok=True)
+    (metadata / "METADATA").write_bytes((source / "PKG-INFO").read_bytes())
+    (home / "ready").write_text(recipe)
+    return source, python
+
+
+def run_library(library: Library, release: str, timeout: float) -> list[dict[str, str]]:
+    """Return the outcome of each test on stock and with the patches.
+
+    Both run at the same time, each in a copy of the library's folder. A test that ends its process is missing.
+    """
+    until = time.monotonic() + timeout
+    started: list[subprocess.Popen[bytes]] = []
+    results = []
+    with tempfile.TemporaryDirectory(prefix="dependents-") as directory:
+        try:
+            for shim in (False, True):
+                results.append(_releases.cache_dir() / "dependents" / f"{library.name}-{release}-{VARIANTS[shim]}.xml")
+                results[-1].unlink(missing_ok=True)
+                started.append(start_library(library, release, shim, Path(directory, VARIANTS[shim]), results[-1]))
+            for process in started:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(max(until - time.monotonic(), 0))
+        finally:
+            for process in started:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, 9)
+                process.wait()
+    return [_read(path) if path.exists() else {} for path in results]
+
+
+def start_library(
+    library: Library, release: str, shim: bool, directory: Path, results: Path
+) -> subprocess.Popen[bytes]:
+    """Start one variant in a new directory. pytest writes a JUnit file, and a log beside it."""
+    folder, python = prepare_library(library)
+    source = Path(shutil.copytree(folder, directory / folder.name, symlinks=True))
+    # The entry points that Lightning calls are found beside torch, in either variant.
+    entry_points = ROOT / "lightning_patches" / "activation" / "entry_points"
+    paths = [_releases.unpacked(library.distribution, release), source, source / "src", entry_points]
+    variables = {name: value for name, value in os.environ.items() if "LIGHTNING_PATCHES" not in name}
+    variables.update(
+        PYTHONPATH=os.pathsep.join(map(str, [*paths, *([ROOT] if shim else [])])),
+        OMP_NUM_THREADS="1",
+        CUDA_VISIBLE_DEVICES="",
+        MPLBACKEND="agg",
+    )
+    arguments = ["-q", "--tb=no", "--continue-on-collection-errors", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    arguments += [f"--junitxml={results}", "--timeout=300", "-o", "addopts="]
+    arguments += ["-p", "lightning_patches"] if shim else []
+    arguments += [*library.tests, *(["-k", library.select] if library.select else [])]
+    with open(results.with_suffix(".log"), "wb") as log:
+        return subprocess.Popen(
+            [str(python), "-c", PROGRAM, *arguments],
+            cwd=source,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def compare_library(library: Library, release: str, timeout: float = 1800) -> dict[str, Any]:
+    """Return the differences for a library on a release.
+
+    Args:
+        library: its environment is made in the tests' cache, and shares torch with that of ``scripts/test``.
+        release: of Lightning.
+        timeout: seconds for each variant.
+    """
+    stock, shim = run_library(library, release, timeout)
+    differing = sorted(test for test in {*stock, *shim} if stock.get(test) != shim.get(test))
+    if differing:
+        # The whole selection once more: a test may depend on those before it.
+        again = run_library(library, release, timeout)
+        differing = [
+            test for test in differing if again[0].get(test) == stock.get(test) and again[1].get(test) == shim.get(test)
+        ]
+    counts = Counter(stock.values())
+    return {
+        "library": f"{library.name} {library.version}",
+        "release": f"{library.distribution} {release}",
+        "tests": len(stock),
+        "passed_on_stock": counts["passed"],
+        "failed_on_stock": counts["failed"],
+        "skipped": counts["skipped"],
+        "regressions": [test for test in differing if stock.get(test) == "passed"],
+        "fixed": [test for test in differing if shim.get(test) == "passed"],
+    }
