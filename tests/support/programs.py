@@ -78,7 +78,7 @@ class Program:
         assert stock.ok and shim.ok, (stock, shim)
         counted = tuple([rank.pop("counted") for rank in result.observations] for result in (stock, shim))
         assert stock.observations == shim.observations, (stock, shim)
-        return counted
+        return counted  # type: ignore[return-value]
 
     def unchanged(
         self,
