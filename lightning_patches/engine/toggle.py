@@ -46,6 +46,7 @@ EXACT_RESUME = frozenset(
         "epoch-start-on-resume",
         "finetuning-resumed",
         "mid-epoch-resume",
+        "pruning-resumed",
         "reload-on-resume",
         "reload-starts-once",
         "resume-after-last-batch",

@@ -55,9 +55,9 @@ def number(value: Any) -> Any:
         return [number(one) for one in value]
     if isinstance(value, torch.Tensor) and value.numel() != 1:
         return number(value.flatten().tolist())
-    return (
-        round(float(value), 6) if isinstance(value, (float, torch.Tensor)) else value if value is None else str(value)
-    )
+    if isinstance(value, (float, torch.Tensor)):
+        return round(float(value), 6) + 0.0  # no negative zero
+    return value if value is None else str(value)
 
 
 # ------------------------------------------------------------------------------------------------------- the program
@@ -119,6 +119,7 @@ class Net(pl.LightningModule):
         return None
 
     def validation_step(self, batch: Any, batch_idx: int) -> None:
+        self.head(self.backbone(torch.zeros_like(self.head.weight[0])))  # a call computes pruned weights
         self.log("val", self.head.weight.double().pow(2).sum())
         self.log("worse", float(self.global_step))
 
@@ -148,6 +149,7 @@ class Net(pl.LightningModule):
         return self.loaders() if self.loaders else DataLoader(range(2 * BATCHES), batch_size=2)
 
     def val_dataloader(self) -> Any:
+        note("val_dataloader", self.current_epoch)
         return DataLoader(range(4), batch_size=2)
 
     def on_save_checkpoint(self, checkpoint: Any) -> None:
@@ -161,6 +163,13 @@ def progress(trainer: Any) -> tuple[int, int]:
     return trainer.current_epoch, trainer.global_step
 
 
+def weights_of(module: Any) -> list[Any]:
+    """The parameters by name; zero where a parameter is pruned, whatever its value would be without the mask."""
+    buffers = dict(module.named_buffers())
+    named = sorted((name.removesuffix("_orig"), one.detach()) for name, one in module.named_parameters())
+    return [one * buffers.get(f"{name}_mask", 1) for name, one in named]
+
+
 class Recorder(cb.Callback):
     """A callback that records events. It is the first one."""
 
@@ -172,7 +181,7 @@ class Recorder(cb.Callback):
 
     def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         rates = [[number(group["lr"]) for group in one.param_groups] for one in trainer.optimizers]
-        weights = number(sum(p.detach().double().abs().sum() for p in module.parameters()))
+        weights = number(sum(value.double().abs().sum() for value in weights_of(module)))
         note("batch ends", *progress(trainer), batch_idx, rates, weights)
 
     def on_validation_start(self, trainer: Any, module: Any) -> None:
@@ -334,6 +343,15 @@ class Finetuning(cb.BackboneFinetuning):
         super().__init__(unfreeze_backbone_at_epoch=epoch, backbone_initial_lr=0.01, lambda_func=lambda _: 1.5)
 
 
+def of_unfrozen(parameters: Any, lr: float) -> Any:
+    return torch.optim.SGD([one for one in parameters if one.requires_grad], lr=lr)
+
+
+def pruning(permanent: bool = True, **options: Any) -> Callable[[], Any]:
+    arguments = {"amount": 0.25, "make_pruning_permanent": permanent, "use_lottery_ticket_hypothesis": False, **options}
+    return lambda: cb.ModelPruning("l1_unstructured", **arguments)
+
+
 STEP, EXP = ({"step_size": 1, "gamma": 0.5}, {"gamma": 0.9})
 PLATEAU = {"patience": 0, "factor": 0.5}
 STATEFUL, STATEFUL_STREAM = ({"loaders": StatefulSized, "uses_batch": True}, {"loaders": Stateful, "uses_batch": True})
@@ -430,6 +448,10 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "BackboneFinetuning from the first epoch": of(lambda: Finetuning(1)),
     "BackboneFinetuning from the second epoch": of(lambda: Finetuning(2)),
     "BackboneFinetuning, every two epochs validated": of(lambda: Finetuning(1), check_val_every_n_epoch=2),
+    "BackboneFinetuning, only the head in the optimizer": of(lambda: Finetuning(0), optimizer=of_unfrozen),
+    "ModelPruning": of(pruning()),
+    "ModelPruning by layer, Adam": of(pruning(use_global_unstructured=False), optimizer=torch.optim.Adam),
+    "ModelPruning, not permanent": of(pruning(permanent=False)),
     "LearningRateMonitor": of(
         cb.LearningRateMonitor, schedule=scheduler("StepLR", "step", **STEP), log_every_n_steps=1
     ),
@@ -524,6 +546,7 @@ INEXACT: dict[str, tuple[str, ...]] = {
     "stream, validated every two batches": (*WITHIN, "validation"),
     "stream, accumulation": WITHIN,
     **{name: ("finished",) for name in CONFIGURATIONS if name.startswith(("SWA", "EMA"))},
+    **dict.fromkeys(("ModelPruning", "ModelPruning by layer, Adam"), ("finished",)),
 }
 """Stops at which a configuration cannot be exact, by nature: see "Exact resume" in the manual."""
 
@@ -556,7 +579,7 @@ def fit(configuration: dict[str, Any], places: Optional[dict[str, int]], path: O
     if places is not None and limits:
         trainer.save_checkpoint("../finished.ckpt")
     rates = [[number(group["lr"]) for group in one.param_groups] for one in trainer.optimizers]
-    weights = [number(value) for value in torch.cat([p.detach().flatten() for p in module.parameters()]).tolist()]
+    weights = [number(value) for value in torch.cat([one.flatten() for one in weights_of(module)]).tolist()]
     note("end", *progress(trainer), rates, weights, module.batches_seen)
     for callback in callbacks:
         state = json.dumps(number(callback.state_dict())).replace(os.getcwd(), ".")
@@ -571,12 +594,16 @@ def rest(trace: list[list[Any]], place: int) -> list[list[Any]]:
     """Return the events of an uninterrupted run after a checkpoint, without the rest of the saved batch."""
     while place < len(trace) and trace[place][0] not in STARTS:
         place += 1
-    return [event for event in trace[place:] if event[0] != "train_dataloader"] + reloads(trace[place:])
+    return [event for event in trace[place:] if not event[0].endswith("_dataloader")] + reloads(trace[place:])
 
 
 def reloads(trace: list[list[Any]]) -> list[list[Any]]:
-    """Return the epochs of new loaders as the last event: a resumed run creates its first loader before it starts."""
-    return [["loaders", *(event[1] for event in trace if event[0] == "train_dataloader")]]
+    """Return the epochs of new loaders as the last event: a resumed run creates its first ones before it starts."""
+    training, validation = (
+        [event[1] for event in trace if event[0] == kind] for kind in ("train_dataloader", "val_dataloader")
+    )
+    later = [epoch for epoch in validation if trace[0][0] in STARTS[:-2] and epoch > trace[0][1]]
+    return [["loaders", *training, "validation", *later]]
 
 
 def enter(directory: str) -> None:

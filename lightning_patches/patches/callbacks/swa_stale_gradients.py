@@ -6,6 +6,8 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
+_AMP = "pytorch.plugins.precision.amp"
+
 
 def _on_train_epoch_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_epoch_start(self: Any, trainer: Any, pl_module: Any) -> None:
@@ -19,6 +21,20 @@ def _on_train_epoch_start(original: Callable[..., None], namespace: str) -> Call
     return on_train_epoch_start
 
 
+def _optimizer_step(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def optimizer_step(self: Any, optimizer: Any, model: Any, closure: Callable[[], Any], **kwargs: Any) -> Any:
+        scaler = self.scaler
+        if scaler is None or not model._trainer.fit_loop._skip_backward:
+            return original(self, optimizer, model, closure, **kwargs)
+        self.scaler = None  # it refuses a step without gradients
+        try:
+            return original(self, optimizer, model, closure, **kwargs)
+        finally:
+            self.scaler = scaler
+
+    return optimizer_step
+
+
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
@@ -30,7 +46,10 @@ PATCH = Patch(
             "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging.on_train_epoch_start",
             _on_train_epoch_start,
         ),
+        Target(f"{_AMP}:MixedPrecisionPlugin.optimizer_step", _optimizer_step, before="2.1.1"),
+        Target(f"{_AMP}:MixedPrecision.optimizer_step", _optimizer_step, since="2.1.1"),
     ),
+    after=("amp-skipped-batch",),
     upstream=Upstream(issues=(17245,)),
     impact=Impact(
         "With StochasticWeightAveraging and a model with batch norm, the extra epoch that updates the batch "
@@ -45,5 +64,5 @@ PATCH = Patch(
     signs=("StochasticWeightAveraging",),
     note="The patch is equivalent to a program that clears the gradients when that extra epoch begins. The "
     "hooks of the step are still called. Opt-in because all runs with the callback and batch norm end "
-    "with other weights. With a gradient scaler the step raises an error, with and without the patch.",
+    "with other weights.",
 )

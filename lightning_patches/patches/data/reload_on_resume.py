@@ -26,13 +26,32 @@ def _setup_data(original: Callable[..., None], namespace: str) -> Callable[..., 
     return setup_data
 
 
+def _setup_validation(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def setup_data(self: Any) -> None:
+        is_first = self._combined_loader is None
+        original(self)
+        trainer = self.trainer
+        every, validated = trainer.reload_dataloaders_every_n_epochs, trainer.check_val_every_n_epoch
+        is_resumed = trainer.state.fn == "fit" and trainer.ckpt_path is not None
+        if every and validated and is_first and is_resumed and self._combined_loader is not None:
+            last = validated - 1
+            for epoch in range(last, trainer.fit_loop.epoch_progress.current.processed + 1, validated):
+                last = epoch if epoch - last >= every else last
+            self._last_val_dl_reload_epoch = last
+
+    return setup_data
+
+
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("order of data", "the epochs in which a resumed run creates data loaders"),
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(Target("pytorch.loops.fit_loop:_FitLoop.setup_data", _setup_data),),
+    targets=(
+        Target("pytorch.loops.fit_loop:_FitLoop.setup_data", _setup_data),
+        Target("pytorch.loops.evaluation_loop:_EvaluationLoop.setup_data", _setup_validation),
+    ),
     upstream=Upstream(issues=(21492,), pull_requests=(21514, 21657)),
     impact=Impact(
         "With reload_dataloaders_every_n_epochs, a resumed run counts the epochs from where it was resumed, so "
@@ -45,5 +64,6 @@ PATCH = Patch(
     ),
     after=("stateful-loader-restored",),
     note="The resumed run equals the uninterrupted run. A run that is not resumed is unchanged, and so are the "
-    "data loaders of validation. No program is known that relies on the behavior without the patch.",
+    "data loaders of validation with check_val_every_n_epoch=None. No program is known that relies on the "
+    "behavior without the patch.",
 )

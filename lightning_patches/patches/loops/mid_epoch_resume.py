@@ -11,6 +11,8 @@ _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 _CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
 _COUNTED = "_saved_batch_is_counted"
 """Attribute of the epoch loop: True if the patch has counted the saved batch as completed."""
+_BEGUN = "_epoch_begun_before"
+"""Attribute of the fit loop: number of the epoch that the first process has begun."""
 
 
 def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -22,6 +24,9 @@ def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..
             if progress.ready == progress.processed == progress.completed + 1:
                 loop.batch_progress.increment_completed()
                 setattr(loop, _COUNTED, True)
+            epoch = self.trainer.fit_loop.epoch_progress.current
+            if epoch.started > epoch.processed:
+                setattr(self.trainer.fit_loop, _BEGUN, epoch.processed)
 
     return restore_loops
 
@@ -44,6 +49,15 @@ def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]
     return reset
 
 
+def _finetune_function(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def finetune_function(self: Any, pl_module: Any, epoch: int, optimizer: Any) -> None:
+        has_begun = epoch == vars(pl_module._trainer.fit_loop).get(_BEGUN)
+        if not has_begun or epoch <= self.unfreeze_backbone_at_epoch:
+            original(self, pl_module, epoch, optimizer)
+
+    return finetune_function
+
+
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
@@ -55,6 +69,7 @@ PATCH = Patch(
         Target(f"{_EPOCH_LOOP}.reset", _reset),
         Target(f"{_EPOCH_LOOP}.advance", _saved_batch.advance),
         Target(f"{_EPOCH_LOOP}.on_run_start", _saved_batch.on_run_start, since="2.2.0"),
+        Target("pytorch.callbacks.finetuning:BackboneFinetuning.finetune_function", _finetune_function),
     ),
     upstream=Upstream(
         issues=(18060,),
@@ -72,7 +87,7 @@ PATCH = Patch(
     after=("evaluation-step-of-checkpoint", "resume-single-iteration"),
     around=("resume-after-last-batch",),
     note="The resumed run equals the uninterrupted run, as in 2.5.0, with two differences from 2.5.0: "
-    "on_train_epoch_start is called again for the epoch that continues, since programs rely on that, and "
-    "a validation that is due at the saved batch runs. Programs that correct the counters in "
-    "on_load_checkpoint are unchanged.",
+    "on_train_epoch_start is called again for the epoch that continues, since programs rely on that, and a "
+    "validation that is due at the saved batch runs. BackboneFinetuning raises its learning rate once for "
+    "that epoch. Programs that correct the counters in on_load_checkpoint are unchanged.",
 )

@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 
@@ -22,6 +24,14 @@ def begins_with_batch(number):
     return sees(
         lambda seen: next(event for event in map(json.loads, seen["events"]) if event[0] == "batch starts")[3] == number
     )
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.4.0"])
+def test_backbone_rate_is_raised_once_for_the_resumed_epoch(version):
+    case = "BackboneFinetuning, only the head in the optimizer: within"
+    whole, without = PROGRAM.stock(f"{case}, whole", version), PROGRAM.shim(case, version, toggle=f"default,-{NAME}")
+    assert without.observations != whole.observations
+    assert PROGRAM.shim(case, version, toggle="default").observations == whole.observations
 
 
 PROOFS = proofs(NAME, begins_with_batch(1), "plain: within", right=begins_with_batch(2))

@@ -7,13 +7,16 @@ NAME = "reload-on-resume"
 PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning")
 
 test_resumed_run_makes_its_loaders_in_the_epochs_of_the_uninterrupted_run = PROGRAM.fixed(
-    "reload every two epochs: epoch end", "reload every three epochs: finished", reference="{}, whole"
+    "reload every two epochs: epoch end",
+    "reload every two epochs: within",
+    "reload every three epochs: finished",
+    reference="{}, whole",
 )
 test_run_that_is_right_on_stock_is_unchanged = PROGRAM.unchanged("plain: epoch end", "reload every epoch: epoch end")
 
 
 def makes_loaders_in(*epochs):
-    return sees(lambda seen: json.dumps(["loaders", *epochs]) in seen["events"])
+    return sees(lambda seen: json.dumps(["loaders", *epochs, "validation", *epochs]) in seen["events"])
 
 
 PROOFS = proofs(

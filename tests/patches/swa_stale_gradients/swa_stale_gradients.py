@@ -1,6 +1,7 @@
 """Issue 17245: StochasticWeightAveraging steps with old gradients in the epoch that updates batch norm statistics.
 
-Cases: ``norm``, ``dropped`` (the program drops the gradients), ``plain`` (a model without batch norm).
+Cases: ``norm``, ``dropped`` (the program drops the gradients), ``plain`` (a model without batch norm),
+``scaler`` (a precision with a gradient scaler).
 """
 
 import _scenario as scenario
@@ -32,12 +33,19 @@ class Model(pl.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
+def precision():
+    plugins = scenario.pytorch("plugins")
+    kind = getattr(plugins, "MixedPrecision", None) or plugins.MixedPrecisionPlugin
+    return kind("16-mixed", "cpu", scaler=torch.amp.GradScaler("cpu"))
+
+
 if __name__ == "__main__":
     pl.seed_everything(5)
     model = Model()
     swa = scenario.pytorch("callbacks").StochasticWeightAveraging(0.05, swa_epoch_start=2)
     data = DataLoader(torch.rand(8, 2), batch_size=4)
-    scenario.trainer(max_epochs=4, callbacks=swa).fit(model, data)
+    options = {"plugins": [precision()]} if CASE == "scaler" else {}
+    scenario.trainer(max_epochs=4, callbacks=swa, **options).fit(model, data)
     pairs = list(zip(model.parameters(), swa._average_model.parameters()))
     scenario.observe(
         is_average=all(torch.equal(a, b) for a, b in pairs), weights=[a for a, _ in pairs], hooks=model.hooks
