@@ -34,7 +34,7 @@ class Proof:
             recommended usage is observed in the same run.
         recommended_environment: variables of the recommended usage, if it is not part of the program.
         alone: shim and fork have only this patch, since the reference variant shows other bugs of the catalogue.
-        since: first release with the API that the case uses.
+        since: first release with the API that the case uses; not needed for Fabric if ``case`` contains ``fabric``.
         fresh: the scenario needs a new Python process, see :func:`tests.support.variants.run`.
         old_torch: newer torch versions have fixed the bug. The case runs with the Python of ``tests/support/old_torch``
             on the releases that it can import, and is skipped without it. Only for patches with a ``probe``.

@@ -107,7 +107,7 @@ def test_header_combines_record_and_file(tmp_path):
         "Bug": ["https://github.com/Lightning-AI/pytorch-lightning/pull/19177"],
         "Forwarded": [],
         "Applied-Upstream": ["2.5.1"],
-        "Affected": [">=1.9.0,<2.5.1"],
+        "Affected": [">=1.8.0,<2.5.1"],
         "Difference": diff.typed["Difference"],
     }
     assert diff.whole.startswith("Description: A Trainer that was stopped early can fit again\n The wish to stop ")

@@ -79,6 +79,8 @@ def trainer(**options: Any) -> Any:
     (``cuda:gloo``) has the same restriction. Lightning gets the usual name "gloo", so that it does not use gloo's mean,
     which fails for the integers in which it counts batches.
     """
+    if is_1x() and options.get("strategy") == "auto":  # which 1.8 does not know
+        del options["strategy"]
     if ONE_CARD and options.get("accelerator") == "gpu" and options.get("devices") == 2:
         card = torch.device("cuda", 0)
         strategy = pytorch("strategies").DDPStrategy(parallel_devices=[card, card], process_group_backend="cuda:gloo")

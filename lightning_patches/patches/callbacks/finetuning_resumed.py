@@ -72,7 +72,7 @@ PATCH = Patch(
     added="0.2.0",
     group="correctness",
     changes_results=Effect("numbers", "runs that are resumed after the backbone was unfrozen train the backbone"),
-    affected=(">=1.9.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(
         Target(
             f"{_FINETUNING}:BackboneFinetuning.on_fit_start",

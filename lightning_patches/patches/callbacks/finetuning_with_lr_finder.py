@@ -27,7 +27,7 @@ def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[...
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(">=1.9.0,<2.6.0",),
+    affected=(">=1.8.0,<2.6.0",),
     targets=(Target("pytorch.callbacks.finetuning:BaseFinetuning.on_fit_start", _on_fit_start),),
     upstream=Upstream(
         pull_requests=(21224,),

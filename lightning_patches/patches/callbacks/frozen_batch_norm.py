@@ -21,7 +21,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "batch norm of a frozen backbone is not trained"),
-    affected=(">=1.9.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(
         Target(
             "pytorch.callbacks.finetuning:BackboneFinetuning.freeze_before_training",

@@ -24,7 +24,7 @@ PATCH = Patch(
     added="0.2.0",
     group="correctness",
     changes_results=Effect("numbers", "the remaining weights are reset"),
-    affected=(">=1.9.0,<2.6.0",),
+    affected=(">=1.8.0,<2.6.0",),
     targets=(Target("pytorch.callbacks.pruning:ModelPruning._copy_param", _copy_param),),
     upstream=Upstream(
         pull_requests=(21191,),

@@ -24,7 +24,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=1.9.0,<2.5.2",),
+    affected=(">=1.8.0,<2.5.2",),
     targets=(Target("pytorch.callbacks.pruning:ModelPruning.sanitize_parameters_to_prune", _sanitize),),
     upstream=Upstream(
         issues=(10835,),

@@ -21,7 +21,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=1.9.0,<2.5.4",),
+    affected=(">=1.8.0,<2.5.4",),
     targets=(
         Target("pytorch.callbacks.progress.rich_progress:RichProgressBar.on_sanity_check_end", _on_sanity_check_end),
     ),

@@ -37,7 +37,7 @@ def _init_progress(original: Callable[..., None], namespace: str) -> Callable[..
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="compat",
-    affected=(">=1.9.0,<2.5.3",),
+    affected=(">=1.8.0,<2.5.3",),
     only_with=("rich>=14.1",),
     targets=(Target(f"{_RICH}:RichProgressBar._init_progress", _init_progress),),
     upstream=Upstream(pull_requests=(21016,), commit="9e6b3d632f", fixed_in="2.5.3"),

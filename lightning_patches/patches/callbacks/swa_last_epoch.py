@@ -36,7 +36,7 @@ PATCH = Patch(
     changes_results=Effect(
         "numbers", "the average contains the weights after the last epoch, and not those before swa_epoch_start"
     ),
-    affected=(">=2.0.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(
         Target(f"{_CALLBACK}.on_train_epoch_start", _on_train_epoch_start, stock=("self",)),
         Target(f"{_CALLBACK}.on_train_epoch_end", _on_train_epoch_end, stock=("self",)),

@@ -15,8 +15,8 @@ _WAYS = ("broadcast", "reduce_boolean_decision", "reduce", "root_device", "is_gl
 def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
     def file_exists(self: Any, filepath: Any, trainer: Any) -> bool:
         strategy = trainer.strategy
-        exists = strategy.is_global_zero and self._fs.exists(filepath)
-        return bool(strategy.reduce_boolean_decision(exists, all=False))
+        missing = not (strategy.is_global_zero and self._fs.exists(filepath))
+        return not strategy.reduce_boolean_decision(missing)  # in 1.8 it can only tell if all ranks agree
 
     return file_exists
 
@@ -24,7 +24,7 @@ def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[...,
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(">=1.9.0,<2.6.0",),
+    affected=(">=1.8.0,<2.6.0",),
     targets=(
         Target(f"{_CALLBACK}.file_exists", _file_exists, stock=tuple(f"trainer.strategy.{way}" for way in _WAYS)),
     ),

@@ -35,7 +35,7 @@ PATCH = Patch(
     added="0.2.0",
     group="compat",
     changes_results=Effect("files", "the names in the checkpoint's state dict"),
-    affected=(">=1.9.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(
         Target(f"{_CONNECTORS}:_CheckpointConnector.{_GETS}", _get, since="2.0.0"),
         Target(f"{_CONNECTORS}:CheckpointConnector.{_GETS}", _get, before="2.0.0"),

@@ -27,7 +27,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=1.9.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(
         Target(f"{_CONNECTORS}:_CheckpointConnector.{_RESTORES}", _restore, since="2.0.0"),
         Target(f"{_CONNECTORS}:CheckpointConnector.{_RESTORES}", _restore, before="2.0.0"),

@@ -21,7 +21,7 @@ PATCH = Patch(
     added="0.2.0",
     group="correctness",
     changes_results=Effect("files", "last.ckpt"),
-    affected=(">=1.9.0,<2.5.3",),
+    affected=(">=1.8.0,<2.5.3",),
     targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint.on_train_end", _on_train_end, adds=True),),
     upstream=Upstream(
         pull_requests=(20960,),

@@ -23,7 +23,7 @@ PATCH = Patch(
     changes_results=Effect(
         "numbers", "the checkpoint to resume from, if the newest file with `last` in its name is not a checkpoint"
     ),
-    affected=(">=1.9.0,<2.1.3",),
+    affected=(">=1.8.0,<2.1.3",),
     targets=(
         Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._find_last_checkpoints", _find_last_checkpoints),
     ),

@@ -35,7 +35,7 @@ PATCH = Patch(
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "a run with ckpt_path='last' continues instead of starting from the beginning"),
-    affected=(">=2.0.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(
         Target(
             "pytorch.callbacks.model_checkpoint:ModelCheckpoint._find_last_checkpoints",

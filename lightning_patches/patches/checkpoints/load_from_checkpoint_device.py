@@ -31,7 +31,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the last digits, because the model computes on the requested device"),
-    affected=(">=1.9.0,<2.0.2",),
+    affected=(">=1.8.0,<2.0.2",),
     targets=(Target(f"{_SAVING}:_load_state", _load_state_on_device),),
     witnesses=(f"{_SAVING}:_load_from_checkpoint",),
     upstream=Upstream(

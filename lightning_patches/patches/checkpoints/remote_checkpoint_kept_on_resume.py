@@ -35,7 +35,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "the remote checkpoint that the run was resumed from is kept"),
-    affected=(">=1.9.0,<=2.6.6",),
+    affected=(">=1.8.5.post0,<=2.6.6",),
     targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._remove_checkpoint", _remove_remote),),
     upstream=Upstream(issues=(21813,)),
     impact=Impact(

@@ -30,7 +30,7 @@ def _save(callback: Any, trainer: Any, namespace: str) -> None:
     """Save the config where the original saves it with Trainer(logger=False)."""
     directory = trainer.default_root_dir
     path = os.path.join(directory, callback.config_filename)
-    fs = upstream_module(namespace, "fabric.utilities.cloud_io").get_filesystem(directory)
+    fs = upstream_module(namespace, "pytorch.cli").get_filesystem(directory)
     exists = not callback.overwrite and trainer.strategy.broadcast(trainer.is_global_zero and fs.isfile(path))
     if exists:
         raise RuntimeError(
@@ -49,7 +49,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="crash",
-    affected=(">=2.0.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(Target("pytorch.cli:SaveConfigCallback.setup", _setup),),
     upstream=Upstream(issues=(20615,)),
     impact=Impact(

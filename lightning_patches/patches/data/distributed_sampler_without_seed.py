@@ -17,7 +17,7 @@ def _distributed_sampler(original: Callable[..., Any], namespace: str) -> Callab
         from torch.utils.data import DistributedSampler, RandomSampler
 
         sampler = original(dataloader, shuffle, overfit_batches, mode=mode, **kwargs)
-        shards = upstream_module(namespace, "fabric.utilities.distributed").DistributedSamplerWrapper
+        shards = upstream_module(namespace, _CONNECTORS).DistributedSamplerWrapper
         if not isinstance(sampler, shards):
             return sampler
         # Each rank would take its share of an order that it draws itself. DistributedSampler draws the same order on
@@ -37,7 +37,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("order of data", "under DDP without a seed"),
-    affected=(">=1.9.0,<2.0.3",),
+    affected=(">=1.8.0,<2.0.3",),
     targets=(
         Target(f"{_CONNECTORS}:_get_distributed_sampler", _distributed_sampler, since="2.0.0"),
         Target(f"{_CONNECTORS}:DataConnector._get_distributed_sampler", _distributed_sampler, before="2.0.0"),

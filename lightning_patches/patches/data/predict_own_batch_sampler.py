@@ -35,7 +35,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=1.9.0,<2.3.0",),
+    affected=(">=1.8.0,<2.3.0",),
     targets=(Target("pytorch.utilities.data:_dataloader_init_kwargs_resolve_sampler", _resolve_sampler),),
     upstream=Upstream(pull_requests=(19678,), commit="438f29f07a", fixed_in="2.3.0"),
     impact=Impact(

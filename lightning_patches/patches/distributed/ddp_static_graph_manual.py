@@ -77,7 +77,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "gradients are averaged over the ranks"),
-    affected=(">=1.9.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(Target("pytorch.strategies.ddp:DDPStrategy.pre_backward", _pre_backward),),
     upstream=Upstream(
         pull_requests=(21251,),

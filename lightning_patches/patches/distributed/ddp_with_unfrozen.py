@@ -72,7 +72,7 @@ PATCH = Patch(
         "numbers",
         "under DDP, parameters that are unfrozen after fit has started are trained with the data of all ranks",
     ),
-    affected=(">=1.9.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(
         Target(f"{_DDP}:DDPStrategy._setup_model", _setup_model),
         Target(f"{_DDP}:DDPStrategy.on_train_batch_start", _on_train_batch_start, adds=True),

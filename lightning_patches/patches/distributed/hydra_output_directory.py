@@ -24,8 +24,11 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "the directory to which the ranks write"),
-    affected=(">=1.9.0,<2.0.7",),
-    targets=(Target("fabric.strategies.launchers.subprocess_script:_hydra_subprocess_cmd", _rank_command),),
+    affected=(">=1.8.3,<2.0.7",),
+    targets=(
+        Target("fabric.strategies.launchers.subprocess_script:_hydra_subprocess_cmd", _rank_command),
+        Target("lite.strategies.launchers.subprocess_script:_hydra_subprocess_cmd", _rank_command),
+    ),
     upstream=Upstream(
         pull_requests=(18145,),
         commit="ebbd5382e4",

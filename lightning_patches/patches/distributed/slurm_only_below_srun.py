@@ -68,8 +68,11 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="hang",
-    affected=(">=1.9.0,<=2.6.6",),
-    targets=(Target("fabric.plugins.environments.slurm:_is_srun_used", _is_srun_used),),
+    affected=(">=1.8.0,<=2.6.6",),
+    targets=(
+        Target("fabric.plugins.environments.slurm:_is_srun_used", _is_srun_used),
+        Target("lite.plugins.environments.slurm:_is_srun_used", _is_srun_used),
+    ),
     upstream=Upstream(issues=(20056, 20776, 15709, 6389), pull_requests=(18618,)),
     impact=Impact(
         "In a SLURM allocation without srun (salloc, a notebook, or a batch script whose tasks are for another "

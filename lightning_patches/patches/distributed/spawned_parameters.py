@@ -48,7 +48,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "each rank has its own parameters"),
-    affected=(">=1.9.0,<2.0.8",),
+    affected=(">=1.8.0,<2.0.8",),
     targets=(
         Target(f"pytorch.{_LAUNCHER}", _of_trainer),
         Target(f"fabric.{_LAUNCHER}", _of_fabric),

@@ -54,7 +54,7 @@ PATCH = Patch(
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "a resumed run continues instead of starting again"),
-    affected=(">=2.0.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(
         Target("pytorch.callbacks.lr_finder:LearningRateFinder.on_fit_start", _skip_lr_search, stock=("self",)),
         Target(

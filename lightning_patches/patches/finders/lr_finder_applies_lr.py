@@ -48,7 +48,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "training uses the learning rate that was found"),
-    affected=(">=1.9.0,<2.5.4",),
+    affected=(">=1.8.0,<2.5.4",),
     targets=(
         Target("pytorch.tuner.lr_finder:_lr_find", _apply_suggestion, since="2.0.0"),
         Target("pytorch.tuner.lr_finder:lr_find", _apply_suggestion, before="2.0.0"),

@@ -22,7 +22,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "metrics and random numbers, because there is no validation at step 0"),
-    affected=(">=1.9.0,<2.3.0",),
+    affected=(">=1.8.4,<2.3.0",),
     targets=(
         Target("pytorch.tuner.lr_finder:_lr_find", _clear_restarting, since="2.0.0"),
         Target("pytorch.tuner.lr_finder:lr_find", _clear_restarting, before="2.0.0"),

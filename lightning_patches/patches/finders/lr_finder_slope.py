@@ -30,7 +30,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the learning rate that is suggested"),
-    affected=(">=1.9.0,<2.5.3",),
+    affected=(">=1.8.0,<2.5.3",),
     targets=(Target("pytorch.tuner.lr_finder:_LRFinder.suggestion", _suggestion),),
     upstream=Upstream(
         pull_requests=(21055,),

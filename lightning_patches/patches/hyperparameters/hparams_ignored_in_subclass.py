@@ -33,7 +33,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "the hyperparameters that are saved"),
-    affected=(">=1.9.0,<2.6.1",),
+    affected=(">=1.8.0,<2.6.1",),
     targets=(Target("pytorch.utilities.parsing:save_hyperparameters", _of_base_class),),
     upstream=Upstream(
         pull_requests=(21490,),

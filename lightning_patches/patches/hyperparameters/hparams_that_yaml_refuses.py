@@ -45,7 +45,7 @@ def _is_refused(value: Any) -> bool:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(">=1.9.0,<2.3.0",),
+    affected=(">=1.8.0,<2.3.0",),
     targets=(Target("pytorch.core.saving:save_hparams_to_yaml", _save_hparams_to_yaml),),
     upstream=Upstream(
         pull_requests=(19804,),

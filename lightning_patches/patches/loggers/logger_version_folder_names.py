@@ -34,12 +34,13 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=1.9.0,<2.1.1",),
+    affected=(">=1.8.0,<2.1.1",),
     targets=(
         Target("fabric.loggers.csv_logs:CSVLogger._get_next_version", _next(_root), before="2.0.6"),
         Target("fabric.loggers.csv_logs:CSVLogger._get_next_version", _next(_below_root), since="2.0.6"),
         Target("fabric.loggers.tensorboard:TensorBoardLogger._get_next_version", _next(_below_root)),
         Target("pytorch.loggers.tensorboard:TensorBoardLogger._get_next_version", _next(_root)),
+        Target("pytorch.loggers.csv_logs:CSVLogger._get_next_version", _next(_root), before="1.9.0"),
     ),
     upstream=Upstream(
         pull_requests=(18897,),

@@ -17,7 +17,7 @@ def _log_number(original: Callable[..., None], namespace: str) -> Callable[..., 
 
         # A Trainer converts the number to a tensor. Fabric passes the number to its loggers.
         is_half = torch.get_default_dtype() in (torch.bfloat16, torch.float16)
-        if is_half and isinstance(value, Real) and self._fabric is None and self._trainer is not None:
+        if is_half and isinstance(value, Real) and getattr(self, "_fabric", None) is None and self._trainer is not None:
             value = torch.tensor(value, device=None if moves else self.device, dtype=torch.float32)
         original(self, name, value, *args, **kwargs)
 
@@ -28,7 +28,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "logged values in half precision"),
-    affected=(">=1.9.0,<2.1.3",),
+    affected=(">=1.8.0,<2.1.3",),
     targets=(Target("pytorch.core.module:LightningModule.log", _log_number),),
     upstream=Upstream(pull_requests=(19046,), commit="1fcb4ae637", fixed_in="2.1.3"),
     impact=Impact(

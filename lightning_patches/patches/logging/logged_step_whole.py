@@ -24,7 +24,7 @@ PATCH = Patch(
     added="0.2.0",
     group="crash",
     changes_results=Effect("files", "the step is written as an integer"),
-    affected=(">=1.9.0,<2.5.2",),
+    affected=(">=1.8.0,<2.5.2",),
     targets=(
         Target(f"{_CONNECTORS}:_LoggerConnector.log_metrics", _log_metrics, since="2.0.0"),
         Target(f"{_CONNECTORS}:LoggerConnector.log_metrics", _log_metrics, before="2.0.0"),

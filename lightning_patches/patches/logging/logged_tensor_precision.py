@@ -35,7 +35,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "logged values in half precision"),
-    affected=(">=1.9.0,<2.1.0",),
+    affected=(">=1.8.0,<2.1.0",),
     targets=(Target(f"{_RESULT}:_ResultMetric.update", _update),),
     upstream=Upstream(pull_requests=(18686,), commit="b69f3c6d10", fixed_in="2.1.0", tests=(_TEST,)),
     impact=Impact(

@@ -23,7 +23,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=1.9.0,<2.5.3",),
+    affected=(">=1.8.0,<2.5.3",),
     only_with=("python>=3.12",),
     targets=(Target("pytorch.profilers.advanced:AdvancedProfiler.start", _start),),
     upstream=Upstream(

@@ -20,7 +20,7 @@ PATCH = Patch(
     added="0.2.0",
     group="crash",
     changes_results=Effect("how it ends", "a decorator may be called with other arguments"),
-    affected=(">=1.9.0,<2.0.3",),
+    affected=(">=1.8.0,<2.0.3",),
     targets=(Target("pytorch.utilities.signature_utils:is_param_in_hook_signature", _is_param_in_hook_signature),),
     upstream=Upstream(pull_requests=(17507,), commit="3867045de4", fixed_in="2.0.3"),
     impact=Impact(

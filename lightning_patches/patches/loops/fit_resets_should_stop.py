@@ -19,7 +19,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "another fit trains"),
-    affected=(">=1.9.0,<2.5.1",),
+    affected=(">=1.8.0,<2.5.1",),
     targets=(Target("pytorch.trainer.trainer:Trainer.fit", _fit),),
     upstream=Upstream(pull_requests=(19177,), commit="40c682e930", fixed_in="2.5.1"),
     impact=Impact(

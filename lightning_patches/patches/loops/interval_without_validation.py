@@ -50,7 +50,7 @@ def _warn(namespace: str, module: str, trainer: Any, batches: int) -> None:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(">=1.9.0,<2.6.4",),
+    affected=(">=1.8.0,<2.6.4",),
     targets=(
         Target("pytorch.loops.fit_loop:_FitLoop.setup_data", _setup_data_without_validation, since="2.0.0"),
         Target("pytorch.trainer.trainer:Trainer.reset_train_dataloader", _reset_without_validation, before="2.0.0"),

@@ -25,7 +25,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=1.9.0,<2.0.6",),
+    affected=(">=1.8.0,<2.0.6",),
     targets=(Target("pytorch.core.optimizer:_validate_scheduler_api", _validate_scheduler_api),),
     upstream=Upstream(
         pull_requests=(18092,),

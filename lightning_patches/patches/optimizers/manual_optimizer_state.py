@@ -29,7 +29,7 @@ PATCH = Patch(
     changes_results=Effect(
         "numbers", "a learning rate that a program sets through self.optimizers() after a resume is used"
     ),
-    affected=(">=1.9.0,<2.0.7",),
+    affected=(">=1.8.0,<2.0.7",),
     targets=(Target("pytorch.core.module:LightningModule.optimizers", _optimizers),),
     upstream=Upstream(pull_requests=(18280,), fixed_in="2.0.7"),
     impact=Impact(

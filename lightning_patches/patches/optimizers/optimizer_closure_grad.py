@@ -28,7 +28,7 @@ def _closure(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(">=1.9.0,<2.0.7",),
+    affected=(">=1.8.0,<2.0.7",),
     targets=(
         Target("pytorch.loops.optimization.automatic:Closure.closure", _closure, since="2.0.0"),
         Target("pytorch.loops.optimization.optimizer_loop:Closure.closure", _closure, before="2.0.0"),

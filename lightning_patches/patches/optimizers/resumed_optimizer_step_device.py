@@ -36,8 +36,11 @@ def _steps_on_the_cpu(optimizer: Any) -> list[tuple[Any, Any]]:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="performance",
-    affected=(">=1.9.0,<2.4.0",),
-    targets=(Target("fabric.utilities.optimizer:_optimizer_to_device", _to_device),),
+    affected=(">=1.8.0,<2.4.0",),
+    targets=(
+        Target("fabric.utilities.optimizer:_optimizer_to_device", _to_device),
+        Target("lite.utilities.optimizer:_optimizer_to_device", _to_device),
+    ),
     upstream=Upstream(
         issues=(19955,),
         pull_requests=(20019,),

@@ -22,7 +22,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="crash",
-    affected=(">=2.0.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(
         Target("pytorch.core.optimizer:_configure_schedulers_automatic_opt", _configure_schedulers),
         Target("pytorch.core.optimizer:_configure_schedulers_manual_opt", _configure_schedulers),

@@ -36,10 +36,11 @@ PATCH = Patch(
         "tensors created after an error are no longer in double precision, and tensors created between "
         "steps have the program's default dtype",
     ),
-    affected=(">=1.9.0,<2.1.0",),
+    affected=(">=1.8.0,<2.1.0",),
     targets=(
         Target("pytorch.plugins.precision.double:DoublePrecisionPlugin.forward_context", _forward_context),
         Target("fabric.plugins.precision.double:DoublePrecision.forward_context", _forward_context),
+        Target("lite.plugins.precision.double:DoublePrecision.forward_context", _forward_context),
     ),
     upstream=Upstream(pull_requests=(18500, 18068), commit="eb3b96d8bd", fixed_in="2.1.0"),
     impact=Impact(

@@ -19,10 +19,13 @@ def test_compiled_model_resumes_from_the_checkpoint(version):
 
 test_patch_is_opt_in = PROGRAM.unchanged("parts", ends_well=False, toggle="default")
 
-PROOFS = proofs(
-    NAME,
-    lambda result: not result.ok and "_orig_mod" in result.output and "Unexpected key(s)" in result.output,
-    "parts",
-    "whole",
-    recommended="{}-renamed",
+
+def _is_refused(result):
+    return not result.ok and "_orig_mod" in result.output and "Unexpected key(s)" in result.output
+
+
+PROOFS = (
+    *proofs(NAME, _is_refused, "parts", recommended="{}-renamed"),
+    # Before 1.8.4, fit refuses a compiled model.
+    *proofs(NAME, _is_refused, "whole", recommended="{}-renamed", since="1.8.4"),
 )

@@ -42,7 +42,7 @@ class Asked(Linear):
         return super().training_step(batch, batch_idx)
 
 
-class Logger(scenario.fabric().loggers.Logger):
+class Logger(scenario.pytorch("loggers").Logger):
     name, version, experiment = "name", "version", None
 
     def __init__(self):

@@ -1,6 +1,7 @@
 """PR 18897: loggers raise a ValueError because of a folder such as version_best."""
 
 import importlib.machinery
+import importlib.util
 import os
 import sys
 import types
@@ -12,9 +13,9 @@ if __name__ == "__main__":
     root = Path(os.environ.get("SCENARIO_OUT", ".")).resolve()
     for name in ("version_0", "version_best"):
         (root / "run" / name).mkdir(parents=True)
-    # A stand-in for the package, which is not needed to choose a folder.
-    sys.modules["tensorboard"] = types.ModuleType("tensorboard")
-    sys.modules["tensorboard"].__spec__ = importlib.machinery.ModuleSpec("tensorboard", None)
+    if importlib.util.find_spec("tensorboard") is None:  # a stand-in: it is not needed to choose a folder
+        sys.modules["tensorboard"] = types.ModuleType("tensorboard")
+        sys.modules["tensorboard"].__spec__ = importlib.machinery.ModuleSpec("tensorboard", None)
     kind, _, what = scenario.CASE.partition("-")
     loggers = scenario.fabric("loggers") if kind == "fabric" else scenario.pytorch("loggers")
     logger = {"": loggers.CSVLogger, "tensorboard": loggers.TensorBoardLogger}[what](root, name="run")

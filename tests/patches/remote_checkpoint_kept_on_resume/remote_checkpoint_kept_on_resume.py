@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 ModelCheckpoint = scenario.pytorch("callbacks").ModelCheckpoint
 
 
-class Registry(scenario.fabric("plugins").TorchCheckpointIO):
+class Registry(scenario.pytorch("plugins.io").TorchCheckpointIO):
     def load_checkpoint(self, path, *args, **kwargs):
         return super().load_checkpoint(str(path).replace("models://", "memory://"), *args, **kwargs)
 

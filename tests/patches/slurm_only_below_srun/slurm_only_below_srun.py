@@ -4,7 +4,7 @@ Cases: ``batch`` (a batch script with --ntasks=4 and no srun), ``per-node`` (wit
 wait for ranks), ``special`` (the shell of salloc, which has a special step number), ``mpirun`` (which inherits the step
 of its daemon), ``srun`` (one task that srun has started), ``salloc`` (one of two that srun has started in a shell of
 salloc), ``pty`` (a command in the shell of ``srun --pty bash``), ``none`` (no SLURM). With ``+fabric`` behind it,
-Fabric; with ``+named``, the job's name is interactive; with ``+train``, it is not.
+Fabric; with ``+named``, the job's name is bash; with ``+train``, it is not.
 """
 
 import os
@@ -26,7 +26,7 @@ VARIABLES = {
     "none": {},
 }
 VARIABLES["salloc"] = {**VARIABLES["srun"], "SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "2"}
-VARIABLES["salloc"].update(SLURM_JOB_NAME="interactive", SLURM_STEP_NUM_TASKS="2")
+VARIABLES["salloc"].update(SLURM_JOB_NAME="bash", SLURM_STEP_NUM_TASKS="2")
 VARIABLES["pty"] = {**VARIABLES["srun"], "SLURM_STEP_NUM_TASKS": "1"}
 
 
@@ -58,7 +58,7 @@ if __name__ == "__main__":
     if "train" in OPTIONS:
         os.environ["SLURM_JOB_NAME"] = "train"
     if "named" in OPTIONS:
-        os.environ["SLURM_JOB_NAME"] = "interactive"
+        os.environ["SLURM_JOB_NAME"] = "bash"
     with scenario.observing_errors():
         if "fabric" in OPTIONS:
             connector = scenario.fabric().Fabric(accelerator="cpu", devices=1)._connector
