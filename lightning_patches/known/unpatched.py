@@ -382,25 +382,6 @@ UNCOUNTED = (
         is_shared=True,
     ),
     Unpatched(
-        name="mlflow-file-store",
-        title="MLflow 3.13 and later refuse to log into a directory, the default of MLFlowLogger",
-        group="environment",
-        upstream=Upstream(),
-        impact=Impact(
-            "MLFlowLogger() without a tracking_uri logs into ./mlruns. From 3.13 on, MLflow refuses such a file "
-            "store unless you allow it explicitly.",
-            (
-                "The filesystem tracking backend ... is in maintenance mode",
-                "set `MLFLOW_ALLOW_FILE_STORE=true` to opt out",
-            ),
-            error="mlflow.exceptions.MlflowException: The filesystem tracking backend (e.g., './mlruns') is in "
-            "maintenance mode and will not receive further updates.",
-        ),
-        do='Use a database: `MLFlowLogger(tracking_uri="sqlite:///mlflow.db")`, and open it with `mlflow ui '
-        "--backend-store-uri sqlite:///mlflow.db`. To keep the directory, set MLFLOW_ALLOW_FILE_STORE=true before you "
-        'start the program, or run `pip install "mlflow<3.13"`',
-    ),
-    Unpatched(
         name="devices-unlike-launcher",
         title="torchrun started more or fewer processes than devices * num_nodes",
         group="environment",
@@ -448,39 +429,6 @@ UNCOUNTED = (
         ),
         do='For requeued jobs, use `LightningCLI(..., save_config_kwargs={"overwrite": True})`. For a new run, use '
         "another directory (`--trainer.default_root_dir`, or the logger's version)",
-    ),
-    Unpatched(
-        name="ranks-of-a-zipapp",
-        title="DDP cannot start the other ranks of a program that is a directory or an archive with a __main__.py",
-        group="crash",
-        affected=(">=1.5.0",),
-        upstream=Upstream(),
-        impact=Impact(
-            "For `python app.pyz` or `python directory`, Lightning starts the other ranks with `python -m __main__`, "
-            "which Python refuses. Rank 0 is then killed.",
-            ("Error while finding module specification for '__main__'", "__main__.__spec__ is None"),
-            error="Error while finding module specification for '__main__' (ValueError: __main__.__spec__ is None)",
-        ),
-        do="Start the ranks with torchrun: `torchrun --nproc_per_node=N app.pyz`. Or run the file, `python "
-        'directory/__main__.py`, or use strategy="ddp_spawn"',
-        why_not="torchrun can start such ranks",
-    ),
-    Unpatched(
-        name="rich-markup-in-names",
-        title="A metric with square brackets in its name breaks the table that rich prints",
-        group="crash",
-        affected=(">=1.6.0",),
-        upstream=Upstream(),
-        impact=Impact(
-            "If rich is installed, test() and validate() print their results as a table of rich. It interprets `[/m]` "
-            "in the name of a metric as markup.",
-            ("MarkupError: closing tag '...' at position ... doesn't match any open tag",),
-            error="rich.errors.MarkupError: closing tag '...' at position ... doesn't match any open tag",
-            frames=("/loops/evaluation_loop.py", "/loops/dataloader/evaluation_loop.py", "/callbacks/"),
-        ),
-        do="Log it under a name without `[/`, such as `iou_per_m`. Or `pip uninstall rich`, or call "
-        "`trainer.test(..., verbose=False)`",
-        why_not="another name avoids it",
     ),
     Unpatched(
         name="script-without-main-guard",

@@ -19,7 +19,7 @@ def _collect_init_args(original: Callable[..., Any], namespace: str) -> Callable
         if inside or not collected[start:]:
             return collected
         # The caller merges these dicts, and later ones win. The arguments of the object itself come first.
-        own = _levels_of_one_object(frame, classes, upstream_module(namespace, "pytorch.utilities.parsing"))
+        own = levels_of_one_object(frame, classes, upstream_module(namespace, "pytorch.utilities.parsing"))
         names = {name for args in collected[start : start + own] for name in args}
         for args in collected[start + own :]:
             for name in names & args.keys():
@@ -29,7 +29,7 @@ def _collect_init_args(original: Callable[..., Any], namespace: str) -> Callable
     return collect_init_args
 
 
-def _levels_of_one_object(frame: Any, classes: tuple[type, ...], parsing: Any) -> int:
+def levels_of_one_object(frame: Any, classes: tuple[type, ...], parsing: Any) -> int:
     """Count the calls of ``__init__`` that belong to the first object on the stack."""
     first, count = None, 0
     while frame is not None and frame.f_back is not None:
@@ -62,5 +62,6 @@ PATCH = Patch(
     ),
     note="The inner module's own arguments have the same values as if it were created outside the outer "
     "module's __init__. Other arguments of the outer module are still in its hparams, as without the "
-    "patch. No program is known that relies on the behavior without the patch.",
+    "patch; the opt-in hparams-of-parts-alone removes them. No program is known that relies on the behavior without "
+    "the patch.",
 )

@@ -1,0 +1,59 @@
+"""Warn when ModelCheckpoint has saved nothing since no step was counted."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches import notices
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+
+
+def _on_run_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_run_end(self: Any) -> None:
+        original(self)
+        batches = self.epoch_loop.batch_progress.total.completed
+        if _steps(self.epoch_loop) or self.trainer.fast_dev_run:
+            return
+        kind = upstream_module(namespace, "pytorch.callbacks.model_checkpoint").ModelCheckpoint
+        for callback in self.trainer.callbacks:
+            if type(callback) is kind and _has_missed(callback, self.epoch_progress.total.processed, batches):
+                notices.warn_once(
+                    "no-checkpoint",
+                    f"ModelCheckpoint has saved nothing in {batches} batches, since trainer.global_step is still 0: "
+                    "Lightning counts the steps of the optimizers that self.optimizers() returns, and training_step "
+                    "stepped none of them. Step those, or call trainer.save_checkpoint.",
+                )
+
+    return on_run_end
+
+
+def _steps(loop: Any) -> int:
+    """Count the optimizer steps of this fit and those that it was resumed from."""
+    manual: int = loop.manual_optimization.optim_step_progress.total.completed
+    return manual + int(loop.automatic_optimization.optim_progress.optimizer_steps)
+
+
+def _has_missed(callback: Any, epochs: int, batches: int) -> bool:
+    is_due = 0 < callback._every_n_epochs <= epochs or 0 < callback._every_n_train_steps <= batches
+    return bool(is_due and (callback.save_top_k != 0 or callback.save_last) and not callback.best_model_path)
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="correctness",
+    affected=(">=2.0.0,<=2.6.6",),
+    targets=(Target("pytorch.loops.fit_loop:_FitLoop.on_run_end", _on_run_end),),
+    upstream=Upstream(issues=(17281, 17167)),
+    impact=Impact(
+        "With manual optimization and optimizers that were not taken from self.optimizers(), trainer.global_step stays "
+        "0 and ModelCheckpoint saves nothing, without a message.",
+        (
+            "ModelCheckpoint does not save with automatic_optimization = False",
+            "global_step stays 0 in manual optimization",
+        ),
+    ),
+    note="This patch fixes nothing: it warns once, at the end of fit. The right usage is to step the optimizers that "
+    "self.optimizers() returns.",
+)

@@ -1,0 +1,29 @@
+"""MLFlowLogger() is refused by MLflow 3.13 and later. A stand-in refuses directories as these do.
+
+Cases: "", ``allowed`` (the program sets MLFLOW_ALLOW_FILE_STORE), ``database``, ``given`` (tracking_uri="file:...").
+"""
+
+import os
+
+import _mlflow as mlflow
+import _scenario as scenario
+
+CASE = scenario.CASE
+VARIABLE = "MLFLOW_ALLOW_FILE_STORE"
+
+
+class MlflowClient(mlflow.MlflowClient):
+    def __init__(self, tracking_uri):
+        if tracking_uri.startswith("file:") and os.environ.get(VARIABLE) != "true":
+            raise mlflow.MlflowException(f"The filesystem backend is in maintenance mode, set `{VARIABLE}=true`")
+        super().__init__(tracking_uri)
+
+
+if __name__ == "__main__":
+    mlflow.sys.modules["mlflow.tracking"].MlflowClient = MlflowClient
+    uris = {"database": "sqlite:///mlflow.db", "given": "file:./mlruns"}
+    if CASE == "allowed":
+        os.environ[VARIABLE] = "true"
+    with scenario.observing_errors(), scenario.observing_warnings():
+        logger = scenario.pytorch("loggers").MLFlowLogger(tracking_uri=uris.get(CASE))
+    scenario.observe(run=logger.run_id, allowed=os.environ.get(VARIABLE))

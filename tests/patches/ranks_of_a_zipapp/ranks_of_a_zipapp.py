@@ -1,0 +1,44 @@
+"""DDP starts the other ranks of an archive or a directory as ``python -m __main__``.
+
+Cases: ``archive``, ``directory``; ``torchrun`` starts the ranks of an archive; ``script`` and ``package``
+(``python -m app``) work on stock.
+"""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+CASE = os.environ["SCENARIO_CASE"]
+PROGRAM = """
+import os
+import sys
+
+import _scenario as scenario
+
+if __name__ == "__main__":
+    fabric = scenario.fabric().Fabric(accelerator="cpu", devices=2, strategy="ddp")
+    fabric.launch()
+    fabric.barrier()
+    scenario.observe(ranks=fabric.world_size, options=sys.argv[1:], name=os.path.basename(sys.argv[0]))
+"""
+
+
+def command():
+    """Write the program, and return the arguments that start it."""
+    if CASE == "script":
+        Path("train.py").write_text(PROGRAM)
+        return ["train.py"]
+    if CASE in ("package", "directory"):
+        Path("app").mkdir()
+        Path("app", "__main__.py").write_text(PROGRAM)
+        return ["-m", "app"] if CASE == "package" else ["app"]
+    with zipfile.ZipFile("app.pyz", "w") as archive:
+        archive.writestr("__main__.py", PROGRAM)
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"] if CASE == "torchrun" else []
+    return [*launcher, "app.pyz"]
+
+
+if __name__ == "__main__":
+    sys.exit(abs(subprocess.run([sys.executable, *command(), "--option", "1"]).returncode))

@@ -1,0 +1,22 @@
+"""A Trainer prints tips to install litlogger and litmodels, though they are installed."""
+
+from tests.equivalence.proof import Proof, sees
+from tests.support.programs import Program
+
+PROGRAM = Program("tips-for-installed-packages", "2.6.6")
+test_tips_for_other_packages_are_unchanged = PROGRAM.unchanged(
+    "missing", check=sees(lambda seen: seen["tips"] == ["litlogger", "litmodels"])
+)
+test_only_the_tip_for_the_installed_package_is_left_out = PROGRAM.fixed(
+    "one",
+    bug=sees(lambda seen: "litlogger" in seen["tips"]),
+    right=sees(lambda seen: seen["tips"] == ["litmodels"] and seen["filters"] == 0),
+)
+
+PROOFS = (
+    Proof(
+        "tips-for-installed-packages",
+        sees(lambda seen: seen["tips"] == ["litlogger", "litmodels"]),
+        recommended="quiet",
+    ),
+)
