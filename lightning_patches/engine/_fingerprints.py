@@ -340,6 +340,8 @@ DATA: Dict[str, Any] = {
         'pytorch.callbacks.pruning:ModelPruning.on_save_checkpoint': 'd68697bd836609d9 0-35, ab4c9d6a10441a13 36-47, 51a47af3e53654a8 48-61',
         'pytorch.callbacks.pruning:ModelPruning.sanitize_parameters_to_prune': '2a1eea22f58ac250 0-30, 06e2fc97510e51df 31-51, 868e39f5b4a8130d 52-61',
         'pytorch.callbacks.rich_model_summary:RichModelSummary.summarize': '39677da2747bbc92 0-22, b3271422dad67d53 23-30, 3c3aa4d25f628698 31-35, eb5aa27a53486d0f 36-42, 593587790ae0334c 43-46, 2e70678f8122cbb7 47-47, 0daef2a0258f5e2f 48-53, 1b861e91df58d7db 54-56, a358742f572686b3 57-58, 5be0943ecabcdf2e 59-61',
+        'pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging.load_state_dict': '89b7e16cabfd115b 0-35, 9d7dcd7e93fff2a0 36-47, fa84e5cd6e65a95d 48-61',
+        'pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging.on_fit_end': 'absent 0-61',
         'pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging.on_fit_start': '703482b098c4623f 0-35, ec1deae579769f47 36-57, 56148e7ac0665b58 58-61',
         'pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging.on_train_end': 'd42ed486aaa980aa 0-18, 341fffcfeedca69d 19-35, 99f1651ca9920afb 36-57, 2d57d19854104bed 58-61',
         'pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging.on_train_epoch_end': '4b9620f80ec0477e 0-35, c248db4e00c8207f 36-61',

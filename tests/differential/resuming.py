@@ -499,6 +499,10 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "stateful, validated every two batches": of(val_check_interval=2, **STATEFUL),
     "stateful, accumulation": of(accumulate_grad_batches=2, **STATEFUL),
     "stateful stream, validated every two batches": of(val_check_interval=2, **STATEFUL_STREAM),
+    "stateful, limit_train_batches": of(limit_train_batches=3, loaders=lambda: StatefulSized(6), uses_batch=True),
+    "stateful, lazy, limit_train_batches": of(
+        limit_train_batches=3, loaders=lambda: StatefulSized(6, lazy=True), uses_batch=True
+    ),
     "stateful stream, limit_train_batches": of(limit_train_batches=3, loaders=lambda: Stateful(6), uses_batch=True),
     "stream": of(loaders=stream),
     "stream, validated every two batches": of(val_check_interval=2, loaders=stream),

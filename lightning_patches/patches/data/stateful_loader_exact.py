@@ -7,6 +7,7 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.loops import _saved_batch
+from lightning_patches.patches.loops._next_pass import begin_pass
 
 _FIT_LOOP = "pytorch.loops.fit_loop:_FitLoop"
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
@@ -64,7 +65,7 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
             return
         # If the fetcher already has batches, the restored epoch was complete, and the next one has begun.
         if not getattr(data_fetcher, "batches", ()):
-            iter(data_fetcher)
+            begin_pass(data_fetcher, self.trainer.fit_loop.max_batches)
         _saved_batch.may_be_empty(self)
         self._restarting = True  # so that the original does not start the data loaders again
         try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from lightning_patches.patches.loops._next_pass import begin_pass, is_cut
+
 _REST = "_rest_of_saved_batch"
 """Attribute of the epoch loop: True if its next `advance` must train nothing, and only finish the saved batch."""
 _RESTORED = "_restored_pass"
@@ -62,6 +64,10 @@ def on_run_start(original: Callable[..., None], namespace: str) -> Callable[...,
         is_next = not self._restarting and vars(self.trainer.fit_loop).pop(_RESTORED, False)
         # If the data has no length, the fetcher has already found the end of the restored pass and begun the next one.
         has_begun = is_next and bool(getattr(data_fetcher, "batches", ()))
+        batches = self.trainer.fit_loop.max_batches
+        if is_next and not has_begun and is_cut(data_fetcher, batches):
+            begin_pass(data_fetcher, batches)
+            has_begun = True
         self._restarting = self._restarting or has_begun  # so that the original does not begin another pass
         try:
             original(self, data_fetcher)

@@ -14,7 +14,16 @@ test_run_resumed_elsewhere_is_unchanged = PROGRAM.unchanged(
 
 
 @pytest.mark.parametrize("stop", ["last batch", "validation"])
-@pytest.mark.parametrize("name", ["stateful, lazy", "CombinedLoader, stateful streams", "stream", "stateful stream"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "stateful, lazy",
+        "stateful, limit_train_batches",
+        "CombinedLoader, stateful streams",
+        "stream",
+        "stateful stream",
+    ],
+)
 def test_epoch_after_the_resume_has_all_batches(name, stop):
     assert PROGRAM.shim(f"{name}: {stop}").facts == PROGRAM.stock(f"{name}: {stop}, whole").facts
 

@@ -9,6 +9,8 @@ PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning")
 test_loader_continues_after_the_end_of_an_epoch = PROGRAM.fixed(
     "stateful: epoch end",
     "stateful, lazy: epoch end",
+    "stateful, limit_train_batches: epoch end",
+    "stateful, lazy, limit_train_batches: epoch end",
     "stateful stream: epoch end",
     "stateful stream, limit_train_batches: epoch end",
     reference="{}, whole",

@@ -1,0 +1,26 @@
+"""The pass of the data loaders after one that was restored from a checkpoint at the end of an epoch."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+
+def is_cut(data_fetcher: Any, batches: float) -> bool:
+    """True if an epoch of so many batches ends before the last batch of a data loader."""
+    for loader in data_fetcher.combined_loader.flattened:
+        try:
+            if len(loader) > batches:
+                return True
+        except (TypeError, NotImplementedError):
+            pass  # a stream
+    return False
+
+
+def begin_pass(data_fetcher: Any, batches: float) -> None:
+    """Begin the next pass of the data loaders after a restored one, of which an epoch has so many batches."""
+    if is_cut(data_fetcher, batches):
+        for iterator in data_fetcher.combined_loader._iterator.iterators:
+            if inspect.isgenerator(iterator) and inspect.getgeneratorstate(iterator) == inspect.GEN_CREATED:
+                next(iterator, None)  # a generator reads the restored state when its first batch is fetched
+    iter(data_fetcher)
