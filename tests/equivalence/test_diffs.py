@@ -110,7 +110,7 @@ def test_header_combines_record_and_file(tmp_path):
         "Affected": [">=1.8.0,<2.5.1"],
         "Difference": diff.typed["Difference"],
     }
-    assert diff.whole.startswith("Description: A Trainer that was stopped early can fit again\n The wish to stop ")
+    assert diff.whole.startswith("Description: A Trainer that was stopped early can fit again\n Reset should_stop ")
 
 
 FILE = """\

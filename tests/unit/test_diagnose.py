@@ -1029,8 +1029,8 @@ def test_compromised_release_is_reported_only_if_the_words_name_it(
 @pytest.mark.parametrize(
     ("asked", "first"),
     [
-        ("pl#21037", "rich-progress-bar, a bug of Lightning 1.9.0 to 2.5.2."),
-        ("Lightning-AI/pytorch-lightning#21037", "rich-progress-bar, a bug of Lightning 1.9.0 to 2.5.2."),
+        ("pl#21037", "rich-progress-bar, a bug of Lightning 1.8.0 to 2.5.2."),
+        ("Lightning-AI/pytorch-lightning#21037", "rich-progress-bar, a bug of Lightning 1.8.0 to 2.5.2."),
         ("mid_epoch_resume", "mid-epoch-resume, a bug of Lightning 2.0.0 to 2.4.0."),
     ],
 )

@@ -65,7 +65,7 @@ PATCH = Patch(
         "left to train, and ends with the weights of the last step instead of the average.",
         ("StochasticWeightAveraging: averaged weights are lost when a finished run is resumed",),
     ),
-    after=("swa-keeps-trained-weights",),
+    after=("swa-keeps-trained-weights", "swa-infinite-epochs"),
     note="Subclasses with their own on_train_end or transfer_weights are unchanged, and so are models with batch norm: "
     "their checkpoints already contain the average. Without the patch, copy callback._average_model to the model.",
 )

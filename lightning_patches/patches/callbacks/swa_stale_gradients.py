@@ -40,7 +40,7 @@ PATCH = Patch(
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "a model with batch norm ends with the averaged weights"),
-    affected=(">=1.8.0,<=2.6.6",),
+    affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(
             "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging.on_train_epoch_start",

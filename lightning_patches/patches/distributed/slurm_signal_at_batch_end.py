@@ -66,7 +66,7 @@ PATCH = Patch(
         ("checkpoint of a requeued SLURM job holds half of an optimizer step",),
     ),
     opt_in="users who let SLURM requeue jobs, and whose batches are short beside the time that SLURM leaves",
-    signs=("SLURMEnvironment", "SLURM_JOB_ID"),
+    signs=("SLURMEnvironment",),
     note="Equivalent to a ModelCheckpoint that saves at the end of the batch. Opt-in, because a batch may take longer "
     "than SLURM waits, and because several ranks agree by a collective at the end of each batch. They then save after "
     "the same batch. A signal during validation is handled at once, as without the patch.",
