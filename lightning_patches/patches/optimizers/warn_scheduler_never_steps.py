@@ -11,9 +11,10 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 def _update_learning_rates(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def update_learning_rates(self: Any, interval: str, update_plateau_schedulers: bool) -> None:
         original(self, interval, update_plateau_schedulers)
-        if interval != "step" or update_plateau_schedulers or not self._num_ready_batches_reached():
-            return
         batches, total = self.batch_progress.current.ready, self.batch_progress.total.ready
+        is_last = self.batch_progress.is_last_batch or batches == self.trainer.fit_loop.max_batches
+        if interval != "step" or update_plateau_schedulers or not is_last:
+            return
         for config in self.trainer._accelerator_connector.strategy.lr_scheduler_configs:
             steps = vars(config.scheduler).get("last_epoch")
             if config.interval == "step" and batches < config.frequency <= total and steps == 0:
