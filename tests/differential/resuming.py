@@ -523,6 +523,12 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "reload every two epochs": of(reload_dataloaders_every_n_epochs=2),
     "reload every three epochs": of(reload_dataloaders_every_n_epochs=3),
     "reload every epoch, stateful": of(reload_dataloaders_every_n_epochs=1, **STATEFUL),
+    "reload every epoch, stateful, lazy, limit_train_batches": of(
+        limit_train_batches=3,
+        reload_dataloaders_every_n_epochs=1,
+        loaders=lambda: StatefulSized(6, lazy=True),
+        uses_batch=True,
+    ),
     # logged values
     "logged by step": of(log={"on_step": True, "on_epoch": False}, log_every_n_steps=1),
     "logged by two steps": of(log={"on_step": True, "on_epoch": False}, log_every_n_steps=2),

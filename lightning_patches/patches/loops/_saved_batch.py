@@ -64,9 +64,10 @@ def on_run_start(original: Callable[..., None], namespace: str) -> Callable[...,
         is_next = not self._restarting and vars(self.trainer.fit_loop).pop(_RESTORED, False)
         # If the data has no length, the fetcher has already found the end of the restored pass and begun the next one.
         has_begun = is_next and bool(getattr(data_fetcher, "batches", ()))
-        batches = self.trainer.fit_loop.max_batches
-        if is_next and not has_begun and is_cut(data_fetcher, batches):
-            begin_pass(data_fetcher, batches)
+        loop = self.trainer.fit_loop
+        is_reloaded = loop._last_train_dl_reload_epoch == loop.epoch_progress.current.processed
+        if is_next and not has_begun and not is_reloaded and is_cut(data_fetcher, loop.max_batches):
+            begin_pass(data_fetcher, loop.max_batches)
             has_begun = True
         self._restarting = self._restarting or has_begun  # so that the original does not begin another pass
         try:
