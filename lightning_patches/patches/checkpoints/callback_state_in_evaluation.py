@@ -18,12 +18,24 @@ def _restore_modules_and_callbacks(original: Callable[..., None], namespace: str
     return restore_modules_and_callbacks
 
 
+def _restore_in_1x(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def restore_modules_and_callbacks(self: Any, checkpoint_path: Optional[Any] = None) -> None:
+        original(self, checkpoint_path)
+        if self.state.fn != "fit":
+            self._checkpoint_connector.restore_callbacks()
+
+    return restore_modules_and_callbacks
+
+
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "evaluation results that depend on the state of a callback"),
-    affected=(">=2.0.0,<2.5.0",),
-    targets=(Target(f"{_CONNECTOR}._restore_modules_and_callbacks", _restore_modules_and_callbacks),),
+    affected=(">=1.8.0,<2.5.0",),
+    targets=(
+        Target(f"{_CONNECTOR}._restore_modules_and_callbacks", _restore_modules_and_callbacks, since="2.0.0"),
+        Target("pytorch.trainer.trainer:Trainer._restore_modules_and_callbacks", _restore_in_1x, before="2.0.0"),
+    ),
     upstream=Upstream(
         pull_requests=(20403,),
         fixed_in="2.5.0",

@@ -17,12 +17,25 @@ def _drop_val_loader(original: Callable[..., Any], namespace: str) -> Callable[.
     return _lr_find
 
 
+def _drop_in_1x(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def lr_find(trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        finder = original(trainer, *args, **kwargs)
+        if finder is not None:
+            trainer.val_dataloaders = None
+        return finder
+
+    return lr_find
+
+
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "validation uses all of its batches"),
-    affected=(">=2.0.0,<2.0.3",),
-    targets=(Target("pytorch.tuner.lr_finder:_lr_find", _drop_val_loader),),
+    affected=(">=1.8.0,<2.0.3",),
+    targets=(
+        Target("pytorch.tuner.lr_finder:_lr_find", _drop_val_loader, since="2.0.0"),
+        Target("pytorch.tuner.lr_finder:lr_find", _drop_in_1x, before="2.0.0"),
+    ),
     upstream=Upstream(
         pull_requests=(17636,),
         commit="2ce975882d",

@@ -47,7 +47,7 @@ def _end_short_epoch(loop: Any, namespace: str) -> None:
         if "data_fetcher" in inspect.signature(loop.on_advance_end).parameters:
             call = upstream_module(namespace, "pytorch.trainer.call")
             call._call_lightning_module_hook(trainer, "on_validation_model_zero_grad")
-    loop.val_loop.run()
+    (getattr(loop, "_run_validation", None) or loop.val_loop.run)()  # 1.x has _run_validation
     loop._batches_that_stepped += stepped
     trainer.training = True
 
@@ -72,8 +72,13 @@ PATCH = Patch(
         "numbers",
         "after a short epoch, validation runs and the schedulers step, and a checkpoint has is_last_batch",
     ),
-    affected=(">=2.0.0,<=2.6.6",),
-    targets=(Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.advance", _advance_to_the_end),),
+    affected=(">=1.8.0,<=2.6.6",),
+    targets=(
+        Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.advance", _advance_to_the_end, since="2.0.0"),
+        Target(
+            "pytorch.loops.epoch.training_epoch_loop:TrainingEpochLoop.advance", _advance_to_the_end, before="2.0.0"
+        ),
+    ),
     upstream=Upstream(issues=(19624, 10290), pull_requests=(21552,)),
     impact=Impact(
         "If an IterableDataset yields fewer batches than its __len__ returns, the validation at the end of the "

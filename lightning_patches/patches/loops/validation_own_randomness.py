@@ -32,8 +32,13 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "random values in training, which validation no longer affects"),
-    affected=(">=2.0.0,<=2.6.6",),
-    targets=(Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_advance_end", _on_advance_end),),
+    affected=(">=1.8.0,<=2.6.6",),
+    targets=(
+        Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_advance_end", _on_advance_end, since="2.0.0"),
+        Target(
+            "pytorch.loops.epoch.training_epoch_loop:TrainingEpochLoop.on_advance_end", _on_advance_end, before="2.0.0"
+        ),
+    ),
     upstream=Upstream(issues=(16827,)),
     impact=Impact(
         "Each validation draws random numbers, at least in its DataLoader, that training would have drawn. "

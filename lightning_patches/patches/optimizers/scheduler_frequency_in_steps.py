@@ -8,18 +8,18 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 
 
 def _update_learning_rates(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def update_learning_rates(self: Any, interval: str, update_plateau_schedulers: bool) -> None:
+    def update_learning_rates(self: Any, interval: str, *args: Any, **kwargs: Any) -> None:
         strategy = self.trainer.strategy
         configs = strategy.lr_scheduler_configs
         if interval != "step" or all(config.frequency == 1 for config in configs):
-            original(self, interval, update_plateau_schedulers)
+            original(self, interval, *args, **kwargs)
             return
         import dataclasses
 
         due = [config for config in configs if config.interval != "step" or self.global_step % config.frequency == 0]
         strategy.lr_scheduler_configs = [dataclasses.replace(config, frequency=1) for config in due]
         try:
-            original(self, interval, update_plateau_schedulers)
+            original(self, interval, *args, **kwargs)
         finally:
             strategy.lr_scheduler_configs = configs
 
@@ -31,9 +31,18 @@ PATCH = Patch(
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "the learning rate with interval='step' and a frequency above 1"),
-    affected=(">=2.0.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(
-        Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop._update_learning_rates", _update_learning_rates),
+        Target(
+            "pytorch.loops.training_epoch_loop:_TrainingEpochLoop._update_learning_rates",
+            _update_learning_rates,
+            since="2.0.0",
+        ),
+        Target(
+            "pytorch.loops.epoch.training_epoch_loop:TrainingEpochLoop._update_learning_rates",
+            _update_learning_rates,
+            before="2.0.0",
+        ),
     ),
     upstream=Upstream(issues=(17544,), pull_requests=(21926,)),
     impact=Impact(

@@ -27,8 +27,11 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the learning rate after an epoch that was skipped"),
-    affected=(">=2.0.0,<2.6.0",),
-    targets=(Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.advance", _advance),),
+    affected=(">=1.8.0,<2.6.0",),
+    targets=(
+        Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.advance", _advance, since="2.0.0"),
+        Target("pytorch.loops.epoch.training_epoch_loop:TrainingEpochLoop.advance", _advance, before="2.0.0"),
+    ),
     upstream=Upstream(
         issues=(21296,),
         pull_requests=(21307,),
