@@ -6,7 +6,6 @@ The text comes from the patch records and the headers of the diffs.
 from __future__ import annotations
 
 import importlib
-import textwrap
 from typing import Iterator
 
 from lightning_patches import patches as catalogue
@@ -30,6 +29,7 @@ Each row links to a description of the patch. `lightning-patches show NAME` prin
 
 The last column says which results of a program a patch changes, for programs that finish without the patch.
 """
+NOT_FIXED = "No release has the fix yet, so keep the patch."
 SAME_RESULTS_HEAD = """\
 ## What changes results
 
@@ -98,33 +98,39 @@ def subject_page(subject: str) -> str:
         diffs.setdefault(diff.name, []).append(diff)
     for patch in sorted(catalogue.all_patches(), key=lambda patch: patch.name):
         if subject_of(patch) == subject:
-            lines += [f"## {patch.name}", "", patch.title + ".", ""]
-            for heading, text in _sections(patch, diffs.get(patch.name, [])):
-                lines += [f"### {heading}", "", text, ""]
+            lines += [f"## {patch.name}", "", f"{patch.title}.", ""]
+            lines += [f"**Without the patch:** {patch.impact.summary}", ""]
+            if symptoms := _symptoms(patch):
+                lines += [*(f"    {symptom}" for symptom in symptoms), ""]
+            lines += [*(f"- **{label}** {text}" for label, text in _facts(patch, diffs.get(patch.name, []))), ""]
     return "\n".join(lines)
 
 
-def _sections(patch: Patch, diffs: list[_diffs.Diff]) -> Iterator[tuple[str, str]]:
-    """Headings with their text, in the order of the page."""
-    yield "What goes wrong", patch.impact.summary
-    symptoms = dict.fromkeys([*([patch.impact.error] if patch.impact.error else []), *patch.impact.symptoms])
-    if symptoms:
-        yield "Symptoms", textwrap.indent("\n".join(symptoms), "    ")
-    yield "Affected releases", f"{records.affected(patch)}."
-    yield "What the patch does", " ".join(filter(None, (_opt_in(patch), _description(patch, diffs))))
+def _symptoms(patch: Patch) -> list[str]:
+    """The error and the symptoms, without those that another one contains."""
+    texts = list(dict.fromkeys([*([patch.impact.error] if patch.impact.error else []), *patch.impact.symptoms]))
+    return [text for text in texts if not any(text != other and text in other for other in texts)]
+
+
+def _facts(patch: Patch, diffs: list[_diffs.Diff]) -> Iterator[tuple[str, str]]:
+    """Labels with their text, in the order of the page."""
+    removal = f"When you upgrade to {patch.fixed_in} or later, remove the patch." if patch.fixed_in else NOT_FIXED
+    yield "Affected releases:", f"{records.affected(patch)}. {removal}"
+    if text := " ".join(filter(None, (_description(patch, diffs), _opt_in(patch)))):
+        yield "What the patch does:", text
     if patch.note:
-        yield "Good to know", patch.note
+        yield "Good to know:", patch.note
     changes = patch.changes_results
     yield "Changes results?", f"Yes ({changes.kind}): {_sentence(changes.what)}" if changes else "No."
-    fixed_in = f"When you upgrade to Lightning {patch.fixed_in} or later."
-    yield "When to remove it", fixed_in if patch.fixed_in else "Keep it: no release has the fix yet."
-    yield "Links", "\n".join(f"- {entry}" for entry in _links(patch, diffs))
+    difference = " ".join(diffs[-1].header.get("Difference", [""])[0].split()) if diffs else ""
+    if difference:
+        label = "Difference from the official fix:" if patch.upstream.pull_requests else "Limits of the diff:"
+        yield label, _sentence(difference)
+    yield "Links:", ", ".join(_links(patch, diffs)) + "."
 
 
 def _opt_in(patch: Patch) -> str:
-    if not patch.opt_in:
-        return ""
-    return f"**Opt-in**, for {patch.opt_in}: `LIGHTNING_PATCHES=default,{patch.name}`."
+    return f"Opt-in, for {patch.opt_in}: `LIGHTNING_PATCHES=default,{patch.name}`." if patch.opt_in else ""
 
 
 def _sentence(text: str) -> str:
@@ -132,23 +138,17 @@ def _sentence(text: str) -> str:
 
 
 def _description(patch: Patch, diffs: list[_diffs.Diff]) -> str:
-    """The ``Description`` of the newest diff; the title where a patch has no diff."""
+    """The ``Description`` of the newest diff, without the patch's title; "" if nothing is left."""
     text = " ".join(diffs[-1].header.get("Description", [""])[0].split()) if diffs else ""
     rest = text[len(patch.title) :].strip(" .") if text.startswith(patch.title) else text.rstrip(".")
-    return f"{rest or patch.title}."
+    return _sentence(rest) if rest else ""
 
 
 def _links(patch: Patch, diffs: list[_diffs.Diff]) -> Iterator[str]:
     for number in patch.upstream.issues:
-        yield f"report: [#{number}]({records.UPSTREAM}/issues/{number})"
+        yield f"report [#{number}]({records.UPSTREAM}/issues/{number})"
     for number in patch.upstream.pull_requests:
-        yield f"official fix: [PR #{number}]({records.UPSTREAM}/pull/{number})"
-    difference = " ".join(diffs[-1].header.get("Difference", [""])[0].split()).rstrip(".") if diffs else ""
-    if difference:
-        label = "difference from the official fix" if patch.upstream.pull_requests else "limits of the diff"
-        yield f"{label}: {difference}."
-    names = [f"[{diff.path.name}](../diffs/{diff.path.name})" for diff in diffs]
-    if names:
-        yield f"diff: {', '.join(names)}"
-    tests = f"tests/patches/{patch.name.replace('-', '_')}"
-    yield f"tests: [{tests}](../../{tests})"
+        yield f"official fix [PR #{number}]({records.UPSTREAM}/pull/{number})"
+    for diff in diffs:
+        yield f"diff [{diff.path.name}](../diffs/{diff.path.name})"
+    yield f"[tests](../../tests/patches/{patch.name.replace('-', '_')})"
