@@ -20,7 +20,7 @@ from torch.optim import SGD, lr_scheduler
 from torch.utils.data import DataLoader
 
 pl, CASE = user.pl, scenario.CASE
-OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+OUT = Path()
 
 
 class Options:
@@ -102,7 +102,7 @@ def files(directory):
 
 
 def trainer(**options):
-    return scenario.trainer(accelerator="cpu", **{"devices": 1, "default_root_dir": str(OUT / "run"), **options})
+    return scenario.trainer(**{"devices": 1, "default_root_dir": str(OUT / "run"), **options})
 
 
 def checkpoints(directory="checkpoints"):

@@ -1,27 +1,16 @@
-import pytest
-
 from tests.equivalence.proof import Proof, only, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 NAME = "batch-size-of-a-log"
+PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning")
 
-
-def observed(version, case, toggle):
-    variant = Variant("pytorch-lightning", version, toggle is not None)
-    (seen,) = run("batch_size_of_a_log", variant, case, toggle=toggle).observations
-    return seen
-
-
-@pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-def test_batch_without_tensors_is_refused_as_on_stock(version):
-    stock = observed(version, "none", None)
-    assert stock["error"].startswith("MisconfigurationException: We could not infer the batch_size")
-    assert observed(version, "none", f"default,{NAME}") == stock
-
-
-def test_patch_is_opt_in():
-    assert observed("2.6.6", "unlike", "default") == observed("2.6.6", "unlike", None)
-
+test_batch_without_tensors_is_refused_as_on_stock = PROGRAM.unchanged(
+    "none",
+    on=("2.0.0", "2.6.6"),
+    check=sees(lambda seen: seen["error"].startswith("MisconfigurationException: We could not infer the batch_size")),
+    ends_well=False,
+)
+test_patch_is_opt_in = PROGRAM.unchanged("unlike", toggle="default")
 
 PROOFS = tuple(
     Proof(

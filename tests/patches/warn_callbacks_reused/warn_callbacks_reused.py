@@ -4,14 +4,12 @@ Cases: ``reused``, ``new`` (new callbacks), ``same-trainer`` (fit is called twic
 ``reset`` (the program resets the callbacks).
 """
 
-import os
-
 import _scenario as scenario
 import torch
 
 kinds = scenario.pytorch("callbacks")
 CASE = scenario.CASE
-OUT = os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints")
+OUT = "checkpoints"
 
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
@@ -29,7 +27,6 @@ def callbacks():
 
 def trainer(used):
     return scenario.trainer(
-        accelerator="cpu",
         max_epochs=6,
         limit_train_batches=1,
         limit_val_batches=1,

@@ -2,28 +2,22 @@
 
 import pytest
 
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
-NAME = "warn-epoch-start-on-resume"
-SAYS = "on_train_epoch_start is not called"
-
-
-def result(case, toggle, shim=True, version="2.6.6"):
-    found = run("resume_on_last_batch", Variant("pytorch-lightning", version, shim), case, toggle=toggle)
-    assert found.ok, found
-    return found
+PROGRAM = Program("warn-epoch-start-on-resume", "2.6.6", "pytorch-lightning", True, scenario="resume_on_last_batch")
 
 
-def warns(found):
-    return SAYS in " ".join(found.output.split())
+def warns(result):
+    return "on_train_epoch_start is not called" in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize("version", ["2.5.0", "2.6.6"])
 def test_warns_and_changes_nothing(version):
-    stock, shim = (result("curriculum: within", NAME, shim, version) for shim in (False, True))
+    stock, shim = PROGRAM.both("curriculum: within", version)
     assert warns(shim) and not warns(stock)
-    assert shim.observations == stock.observations
+    assert shim.facts == stock.facts
 
 
 def test_warning_is_absent_if_no_hook_is_skipped():
-    assert not warns(result("curriculum: epoch end", NAME))
+    result = PROGRAM.shim("curriculum: epoch end")
+    assert result.ok and not warns(result), result

@@ -4,32 +4,22 @@ Two epochs of four batches. Cases: the position of the checkpoint, ``batch`` (th
 ``validation`` (after the second batch) or ``epoch``; ``whole`` is the uninterrupted run.
 """
 
-import os
 from pathlib import Path
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
-OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+OUT = Path()
 CASE = scenario.CASE
 
 
-class Model(pl.LightningModule):
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(1, 1, bias=False)
-        torch.nn.init.zeros_(self.layer.weight)
-
-    def training_step(self, batch, batch_idx):
-        return self.layer(batch).sum()
+class Model(Linear):
+    features, bias, weight, lr = 1, False, 0.0, 1.0
 
     def validation_step(self, batch, batch_idx):
         pass
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=1.0)
 
 
 def fit(callbacks, resume=None):
@@ -37,7 +27,6 @@ def fit(callbacks, resume=None):
         enable_checkpointing=bool(callbacks),
         callbacks=callbacks,
         max_epochs=2,
-        accelerator="cpu",
         val_check_interval=2 if CASE == "validation" else 4,
     )
     trainer.fit(Model(), DataLoader(torch.ones(4, 1)), DataLoader(torch.ones(1, 1)), ckpt_path=resume)

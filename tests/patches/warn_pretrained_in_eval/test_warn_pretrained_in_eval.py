@@ -1,27 +1,11 @@
 """Issue 20646: a pretrained part is loaded in evaluation mode, and trained in it. The patch only warns."""
 
-import pytest
+from tests.support.programs import Program
 
-from tests.support.variants import Variant, run
+PROGRAM = Program("warn-pretrained-in-eval", "2.4.0")
 
-
-def seen(version, case, shim=True):
-    result = run("warn_pretrained_in_eval", Variant("lightning", version, shim), case)
-    assert result.ok, result
-    return result.observations[0]
-
-
-@pytest.mark.parametrize("version", ["2.2.0", "2.5.4"])
-def test_module_trained_in_evaluation_mode_causes_a_warning(version):
-    warned = seen(version, "eval")
-    (warning,) = warned["warnings"]
-    assert "1 modules are in evaluation mode at the start of training" in warning and "pretrained.0" in warning
-    assert warned["modes"] == seen(version, "eval", shim=False)["modes"] == [False, False]
-
-
-@pytest.mark.parametrize(
-    ("version", "case"),
-    [("2.4.0", "train"), ("2.4.0", "frozen"), ("2.4.0", "switched"), ("2.1.4", "eval"), ("2.5.5", "eval")],
+test_module_trained_in_evaluation_mode_causes_a_warning = PROGRAM.warns(
+    "eval", says="have parameters that are trained: pretrained.0", on=("2.2.0", "2.5.4")
 )
-def test_warning_is_absent_for_other_models_and_releases(version, case):
-    assert seen(version, case) == seen(version, case, shim=False)
+test_warning_is_absent_for_other_models = PROGRAM.unchanged("train", "frozen", "switched")
+test_warning_is_absent_on_unaffected_releases = PROGRAM.unchanged("eval", on=("2.1.4", "2.5.5"))

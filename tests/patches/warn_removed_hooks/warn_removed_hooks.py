@@ -8,16 +8,17 @@ import warnings
 
 import _scenario as scenario
 import torch
+from _model import Linear
 
 pl = scenario.pytorch()
 CASE = scenario.CASE
 
 
-class Model(pl.LightningModule):
+class Model(Linear):
+    features, bias, weight, lr = 1, False, 0.0, 1.0
+
     def __init__(self):
         super().__init__()
-        self.layer = torch.nn.Linear(1, 1, bias=False)
-        torch.nn.init.zeros_(self.layer.weight)
         self.total = 0.0
 
     def training_step(self, batch, batch_idx):
@@ -26,9 +27,6 @@ class Model(pl.LightningModule):
 
     def train_dataloader(self):
         return torch.utils.data.DataLoader(torch.ones(2, 1))
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=1.0)
 
     def forget(self):
         self.total = 0.0
@@ -79,9 +77,7 @@ if __name__ == "__main__":
         import _removed_hooks_in_use as in_use
 
         model = in_use.made_of(Model)
-    trainer = scenario.trainer(
-        max_epochs=2, accelerator="cpu", callbacks=[Forgets()] if CASE == "callback" else None, max_steps=4
-    )
+    trainer = scenario.trainer(max_epochs=2, callbacks=[Forgets()] if CASE == "callback" else None, max_steps=4)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("error" if CASE == "error" else "always", UserWarning)
         warnings.filterwarnings("always", module="lightning")

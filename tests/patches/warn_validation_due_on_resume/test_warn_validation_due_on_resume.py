@@ -2,32 +2,24 @@
 
 import pytest
 
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
-NAME = "warn-validation-due-on-resume"
-SAYS = "leaves that validation out"
-
-
-def result(case, toggle, shim=True, version="2.6.6"):
-    found = run("resume_on_last_batch", Variant("pytorch-lightning", version, shim), case, toggle=toggle)
-    assert found.ok, found
-    return found
+PROGRAM = Program("warn-validation-due-on-resume", "2.6.6", "pytorch-lightning", True, scenario="resume_on_last_batch")
+DUE = "validated every two batches: within"
 
 
-def warns(found):
-    return SAYS in " ".join(found.output.split())
+def warns(result):
+    return "leaves that validation out" in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize("version", ["2.5.0", "2.6.6"])
 def test_warns_and_changes_nothing(version):
-    stock, shim = (result("validated every two batches: within", NAME, shim, version) for shim in (False, True))
+    stock, shim = PROGRAM.both(DUE, version)
     assert warns(shim) and not warns(stock)
-    assert shim.observations == stock.observations
+    assert shim.facts == stock.facts
 
 
-def test_warning_is_absent_if_no_validation_is_skipped():
-    assert not warns(result("plain: within", NAME))
-
-
-def test_warning_is_absent_if_the_opt_in_patch_is_selected():
-    assert not warns(result("validated every two batches: within", f"{NAME},validation-due-on-resume"))
+@pytest.mark.parametrize("case", ["plain: within", DUE])
+def test_warning_is_absent_if_no_validation_is_skipped(case):
+    result = PROGRAM.shim(case, toggle=f"{PROGRAM.patch},validation-due-on-resume")
+    assert result.ok and not warns(result), result

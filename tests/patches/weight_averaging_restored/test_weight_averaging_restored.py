@@ -1,20 +1,14 @@
-import pytest
-
 from tests.equivalence.proof import Proof, ends_with, everything, only, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("weight-averaging-restored", "2.6.6")
 
-@pytest.mark.parametrize("case", ["resume", "set-both", "rename-both", "trained", "validate", "test-fresh", "whole"])
-def test_program_that_needs_no_fix_is_unchanged(case):
-    stock, shim = (run("weight_averaging_restored", Variant("lightning", "2.6.6", on), case) for on in (False, True))
-    assert stock.ok and shim.observations == stock.observations, (stock, shim)
-
-
-def test_subclass_that_swaps_the_weights_for_the_test_tests_the_average():
-    stock, shim = (
-        run("weight_averaging_restored", Variant("lightning", "2.6.6", on), "test-swap") for on in (False, True)
-    )
-    assert stock.ok and shim.observations[0]["used"] == stock.observations[0]["used"], (stock, shim)
+test_program_that_needs_no_fix_is_unchanged = PROGRAM.unchanged(
+    "resume", "set-both", "rename-both", "trained", "validate", "test-fresh", "whole"
+)
+test_subclass_that_swaps_the_weights_for_the_test_tests_the_average = PROGRAM.unchanged(
+    "test-swap", observed=only("used")
+)
 
 
 def _used(value):
