@@ -108,7 +108,9 @@ class Program:
 
         return self._parametrized(test, cases, on)
 
-    def warns(self, *cases: str, says: str, on: Sequence[str] = (), **options: Any) -> Callable[..., None]:
+    def warns(
+        self, *cases: str, says: str, on: Sequence[str] = (), check: Optional[Check] = None, **options: Any
+    ) -> Callable[..., None]:
         """Return a test that these cases do the same with the shim as on stock, and get one warning in rank zero.
 
         The program must observe its ``warnings``.
@@ -117,11 +119,13 @@ class Program:
             cases: the cases; the program without a case if empty.
             says: a part of the warning.
             on: releases; the program's release if empty.
+            check: takes the result on stock, and returns True if it shows the bug.
             options: see :meth:`run`.
         """
 
         def test(case: str, version: str) -> None:
             stock, shim = self.both(case, version, **options)
+            assert check is None or check(stock), stock
             first, *others = (rank.pop("warnings") for rank in shim.observations)
             assert len(first) == 1 and says in first[0] and not any(others), (first, others)
             assert not any(rank.pop("warnings") for rank in stock.observations), stock

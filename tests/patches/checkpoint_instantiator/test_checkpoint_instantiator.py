@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import Observations, Proof, sees
+from tests.equivalence.proof import Observations, proofs, sees
 from tests.support.programs import Program
 
 needs_cli = pytest.mark.skipif(
@@ -66,19 +66,11 @@ def _refused(observations: Observations) -> Any:
     return [{**rank, "loaded": [text.partition(":")[0] for text in rank["loaded"]]} for rank in observations]
 
 
-PROOFS = (
-    Proof(
-        "checkpoint-instantiator",
-        sees(lambda seen: seen["imported"] or bool(seen["called"])),
-        case="function",
-        observed=_refused,
-        note="the words of the error, which name the way out of each",
-    ),
-    Proof(
-        "checkpoint-instantiator",
-        sees(lambda seen: seen["imported"] or bool(seen["called"])),
-        case="datamodule",
-        observed=_refused,
-        note="the words of the error, which name the way out of each",
-    ),
+PROOFS = proofs(
+    "checkpoint-instantiator",
+    sees(lambda seen: seen["imported"] or bool(seen["called"])),
+    "function",
+    "datamodule",
+    observed=_refused,
+    note="the words of the error, which name the way out of each",
 )

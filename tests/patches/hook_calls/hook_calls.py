@@ -141,5 +141,5 @@ if __name__ == "__main__":
         actions = trainer.profiler.recorded_durations
         events += [f"{name} {len(actions[name])}" for name in sorted(actions)]
     scenario.observe(
-        events=events, named=len(named), weights=model.layer.weight, metrics=dict(trainer.callback_metrics)
+        events=events, counted=len(named), weights=model.layer.weight, metrics=dict(trainer.callback_metrics)
     )

@@ -1,23 +1,17 @@
 import pytest
 
 from tests.equivalence.proof import proofs
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
 pytestmark = pytest.mark.distributed
 PATCH = "hydra-output-directory"
-
-
-def observed(case, version, shim=False):
-    variant = Variant("pytorch-lightning", version, shim)
-    result = run("hydra_output_directory", variant, case, toggle=PATCH if shim else None, timeout=300)
-    assert result.ok and len(result.observations) == 2, result
-    return result.observations
+PROGRAM = Program(PATCH, "2.0.6", alone=True, options={"timeout": 300})
 
 
 @pytest.mark.parametrize("case", ["chdir", "drawn"])
 def test_ranks_that_change_directory_keep_their_directory(case):
     """Hydra's files are those of rank zero, not those of the last rank."""
-    stock, shim = observed(case, "2.0.6"), observed(case, "2.0.6", shim=True)
+    stock, shim = (result.observations for result in PROGRAM.both(case))
     for ranks, job in ((stock, "train_ddp_process_1"), (shim, "hydra_output_directory")):
         assert [rank.pop("job") for rank in ranks] == [job, job]
     assert shim == stock

@@ -1,22 +1,12 @@
-import pytest
-
 from tests.equivalence.proof import proofs, sees
-from tests.support.variants import Variant, run
+from tests.support.programs import Program
 
+PROGRAM = Program("load-from-checkpoint-device", "2.0.1", options={"simulated_cuda": True})
 
-def device(version, case="", shim=False):
-    variant = Variant("pytorch-lightning", version, shim)
-    result = run("load_from_checkpoint_device", variant, case, simulated_cuda=True)
-    assert result.ok, result
-    seen = result.observations[0]
-    assert seen["parameters"] is None or set(seen["parameters"]) == {seen["device"]}
-    return seen["device"]
-
-
-@pytest.mark.parametrize(("case", "where"), [("cpu", "cpu"), ("none", "cpu"), ("data", None)])
-def test_other_values_are_unchanged(case, where):
-    assert device("2.0.1", case) == device("2.0.1", case, shim=True) == where
-
+test_model_on_the_cpu_is_unchanged = PROGRAM.unchanged(
+    "cpu", "none", check=sees(lambda seen: {seen["device"], *seen["parameters"]} == {"cpu"})
+)
+test_datamodule_is_unchanged = PROGRAM.unchanged("data", check=sees(lambda seen: seen["device"] is None))
 
 SHOWS = sees(lambda seen: seen["device"] == "cpu")
 PROOFS = proofs("load-from-checkpoint-device", SHOWS, "", "function", simulated_cuda=True, one_card=True)

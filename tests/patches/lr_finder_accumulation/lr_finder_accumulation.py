@@ -7,27 +7,18 @@ the case.
 
 import _scenario as scenario
 import torch
+from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 CASE, AS_ONE, _ = scenario.CASE.partition("-as-one")
 BATCHES, ACCUMULATE = {"none": (2, 4), "some": (3, 2), "all": (4, 2)}[CASE]
 
 
-class Model(pl.LightningModule):
-    lr = 0.1
-
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(2, 1)
-        torch.nn.init.ones_(self.layer.weight)
-        torch.nn.init.zeros_(self.layer.bias)
+class Model(Linear):
+    weight = 1.0
 
     def training_step(self, batch, batch_idx):
         return (self.layer(batch) - 1).pow(2).mean()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=self.lr)
 
 
 if __name__ == "__main__":

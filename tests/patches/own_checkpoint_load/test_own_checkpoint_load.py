@@ -10,53 +10,49 @@ from lightning_patches.patches.checkpoints import own_checkpoint_load
 from tests.distributed.processes import run_ranks
 from tests.equivalence.proof import Proof, ends_with, only
 from tests.support.programs import Program
-from tests.support.variants import ROOT, Variant, directory_of, run
+from tests.support.variants import ROOT, Variant, directory_of
 
-PROGRAM = Program("own-checkpoint-load", "2.6.6", "pytorch-lightning", scenario="checkpoint_of_program")
+PROGRAM = Program("own-checkpoint-load", "2.6.6", "pytorch-lightning")
+CUSTOM = Program("own-checkpoint-load", "2.6.6", "pytorch-lightning", scenario="checkpoint_of_program")
 
-SCENARIO, REFUSED = "own_checkpoint_load", "Weights only load failed"
+REFUSED = "Weights only load failed"
 UNDO = {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
-
-
-def seen(version, case, shim=True, **options):
-    return run(SCENARIO, Variant("pytorch-lightning", version, shim), case, **options)
 
 
 @pytest.mark.parametrize("version", ["2.6.6", "1.9.5"])
 def test_every_rank_reads_what_rank_zero_wrote(version):
-    assert REFUSED in seen(version, "ddp", shim=False).output
-    shim = seen(version, "ddp")
+    stock, shim = PROGRAM.both("ddp", version)
+    assert REFUSED in stock.output, stock
     assert shim.ok and len(shim.observations) == 2, shim
     assert all(rank["tested"] for rank in shim.observations)
 
 
 @pytest.mark.parametrize("case", ["load", "large"])
 def test_successful_load_prints_no_hint(case):
-    result = seen("2.6.6", case)
+    result = PROGRAM.shim(case)
     assert result.ok and not any("add_safe_globals" in text for text in result.observations[0]["warnings"]), result
 
 
 @pytest.mark.parametrize("version", ["2.3.3", "2.6.6"])
 @pytest.mark.parametrize("case", ["exchanged", "tampered", "copied"])
 def test_file_that_the_run_did_not_write_is_refused(version, case):
-    result = seen(version, case)
+    result = PROGRAM.shim(case, version)
     assert not result.ok and REFUSED in result.output, result
     assert "loaded" not in result.observations[0]
 
 
 def test_file_that_calls_a_function_is_refused():
     """The hostile file would create a directory."""
-    assert seen("2.6.6", "exchanged", shim=False, environment=UNDO).observations[0]["called"] is True
-    assert seen("2.6.6", "exchanged").observations[0]["called"] is False
+    assert PROGRAM.stock("exchanged", environment=UNDO).observations[0]["called"] is True
+    assert PROGRAM.shim("exchanged").observations[0]["called"] is False
 
 
 def test_explicit_weights_only_is_respected():
-    result = seen("2.6.6", "strict")
+    result = PROGRAM.shim("strict")
     assert not result.ok and REFUSED in result.output, result
 
 
-def test_checkpoint_without_objects_is_unchanged():
-    assert seen("2.6.6", "plain").observations == seen("2.6.6", "plain", shim=False).observations
+test_checkpoint_without_objects_is_unchanged = PROGRAM.unchanged("plain")
 
 
 @pytest.mark.parametrize(
@@ -161,11 +157,11 @@ input()
 
 def test_changed_large_file_is_refused():
     """A changed file of the run raises stock's error, with the hint for refused files."""
-    result = seen("2.6.6", "tampered")
+    result = PROGRAM.shim("tampered")
     assert all("add_safe_globals" in text for text in result.observations[0]["warnings"]), result
 
 
-test_custom_checkpoint_code_sees_the_calls_of_stock = PROGRAM.unchanged(
+test_custom_checkpoint_code_sees_the_calls_of_stock = CUSTOM.unchanged(
     "encrypted",
     "save",
     "load",
@@ -182,7 +178,7 @@ test_custom_checkpoint_code_sees_the_calls_of_stock = PROGRAM.unchanged(
 @pytest.mark.parametrize("toggle", ["1", "1,checkpoint-written-once"])
 def test_new_file_replaces_the_last_checkpoint_as_on_stock(version, kept, toggle):
     for on in (False, True):
-        result = PROGRAM.run("linked", version, shim=on, toggle=toggle)
+        result = CUSTOM.run("linked", version, shim=on, toggle=toggle)
         assert result.observations == [{"kept": kept}], result
 
 

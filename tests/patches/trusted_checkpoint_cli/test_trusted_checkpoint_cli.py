@@ -2,30 +2,30 @@ import pytest
 
 from tests.equivalence.proof import ends_with, only, proofs
 from tests.support.programs import Program
-from tests.support.variants import Variant, run
 
-NAME, REFUSED = "trusted_checkpoint_cli", "Weights only load failed"
+PROGRAM = Program("trusted-checkpoint-cli", "2.6.6")
+REFUSED = "Weights only load failed"
 
 
 @pytest.mark.parametrize(("version", "case"), [("2.5.5", ""), ("2.6.6", ""), ("2.6.6", "whole")])
 def test_file_in_a_trusted_directory_is_read(version, case):
-    result = run(NAME, Variant("lightning", version, shim=True), case)
+    result = PROGRAM.shim(case, version)
     assert result.ok, result
     assert result.observations == [{"width": 5, "called": False, "allowed": [], "warnings": []}], "only for this file"
 
 
 def test_file_in_another_directory_is_refused_as_on_stock():
-    result = run(NAME, Variant("lightning", "2.6.6", shim=True), "elsewhere")
+    result = PROGRAM.shim("elsewhere")
     assert not result.ok and REFUSED in result.output, result
     assert "width" not in result.observations[0]
 
 
 @pytest.mark.parametrize("version", ["2.5.5", "2.6.6"])
 def test_link_that_changes_during_the_check_is_harmless(version):
-    result = run(NAME, Variant("lightning", version, shim=True), "swapped")
+    result = PROGRAM.shim("swapped", version)
     assert result.ok and result.observations[0]["width"] == 5, result
 
 
-test_plain_file_is_read_as_on_stock = Program("trusted-checkpoint-cli", "2.6.6").unchanged("plain", "allowed")
+test_plain_file_is_read_as_on_stock = PROGRAM.unchanged("plain", "allowed")
 
 PROOFS = proofs("trusted-checkpoint-cli", ends_with(REFUSED), recommended="allowed", observed=only("width"))

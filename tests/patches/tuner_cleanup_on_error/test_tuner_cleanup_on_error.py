@@ -4,31 +4,31 @@ from typing import Any
 import pytest
 
 from tests.differential.trial import Release, difference, named
-from tests.equivalence.proof import Observations, Proof, sees
+from tests.equivalence.proof import Observations, proofs, sees
 from tests.support.programs import Program
-from tests.support.variants import Variant, run
 
-PROGRAM = Program("tuner-cleanup-on-error", "2.6.6", "pytorch-lightning", scenario="finder_on_exception")
-
-SCENARIO, PATCH = "tuner_cleanup_on_error", "tuner-cleanup-on-error"
+PATCH = "tuner-cleanup-on-error"
+PROGRAM = Program(PATCH, "2.6.6", alone=True)
+ON_EXCEPTION = Program(PATCH, "2.6.6", "pytorch-lightning", alone=True, scenario="finder_on_exception")
+AFTER_SUCCESS = Program(PATCH, "2.6.6", alone=True, scenario="lr_finder_applies_lr")
 BROKE, STOPPED, MASKED = "ValueError: the step broke", "Stop: interrupted", "OSError: the data is gone"
 
 
 @pytest.fixture(scope="module")
 def no_search():
     """A fit without a search before it."""
-    return Program("tuner-cleanup-on-error", "2.6.6").stock("no_search").facts
+    return PROGRAM.stock("no_search").facts
 
 
 def stock_variant(distribution, version, case):
     """Return the state after a failed search, with its error under ``"error"``. The following fit may also fail."""
-    result = run(SCENARIO, Variant(distribution, version), case)
+    result = PROGRAM.stock(case, version, distribution=distribution)
     assert result.observations, result
     return result.observations[0]
 
 
 def assert_as_if_never_searched(distribution, version, case, no_search, error):
-    result = run(SCENARIO, Variant(distribution, version, shim=True), case, toggle=PATCH)
+    result = PROGRAM.shim(case, version, distribution=distribution)
     assert result.ok, result
     observed = result.observations[0]
     assert observed["error"] == error, result
@@ -85,29 +85,24 @@ def test_error_of_a_loader_is_raised_unmasked(case, no_search):
     assert_as_if_never_searched("lightning", "2.6.6", case, no_search, BROKE)
 
 
-@pytest.mark.parametrize(("version", "case"), [("2.2.5", "tuner"), ("2.6.6", "tuner"), ("2.6.6", "callback")])
-def test_successful_search_is_unchanged(version, case):
-    """Its suggestion, and the rates and weights of the following fit, are unchanged."""
-    stock = run("lr_finder_applies_lr", Variant("lightning", version), case)
-    shim = run("lr_finder_applies_lr", Variant("lightning", version, shim=True), case, toggle=PATCH)
-    assert stock.ok and stock.observations[0]["rates"], stock
-    assert shim.ok and shim.observations == stock.observations, shim
+# Its suggestion, and the rates and weights of the following fit, are unchanged.
+test_successful_search_is_unchanged = AFTER_SUCCESS.unchanged(
+    "tuner", "callback", on=("2.2.5", "2.6.6"), check=sees(lambda seen: bool(seen["rates"]))
+)
 
 
 @pytest.mark.parametrize("version", ["2.0.9", "2.5.2", "2.6.6"])
 def test_callbacks_receive_the_error_of_a_search(version):
     """Stock has removed them by then. Checkpoints that they save have the weights from before the search."""
-    stock = PROGRAM.stock(version=version)
-    shim = PROGRAM.shim(version=version, toggle=PATCH)
+    stock, shim = ON_EXCEPTION.both(version=version)
     assert stock.ok and stock.observations[0] == {"told": [], "saved": None}, stock
     assert shim.ok and shim.observations[0] == {"told": [BROKE], "saved": "the initial weights"}, shim
 
 
 @pytest.mark.distributed
 def test_rank_that_fails_alone_does_not_hang():
-    stock = run(SCENARIO, Variant("lightning", "2.6.6"), "one_rank")
+    stock, shim = PROGRAM.both("one_rank")
     assert stock.observations[-1]["error"] == "none arrived", stock
-    shim = run(SCENARIO, Variant("lightning", "2.6.6", shim=True), "one_rank", toggle=PATCH)
     assert not shim.ok, shim
     assert shim.observations[-1]["error"] == BROKE, shim
 
@@ -144,20 +139,12 @@ def test_model_with_a_traced_part_is_searched():
     assert not difference("traced", "2.6.6", "tuner-cleanup-on-error")
 
 
-PROOFS = (
-    Proof(
-        "tuner-cleanup-on-error",
-        sees(lambda seen: bool(seen["changed"])),
-        case="lr_find",
-        observed=_left_behind,
-        recommended_observed=_as_before,
-    ),
-    Proof(
-        "tuner-cleanup-on-error",
-        sees(lambda seen: bool(seen["changed"])),
-        case="scale_batch_size",
-        observed=_left_behind,
-        recommended_observed=_as_before,
-    ),
+PROOFS = proofs(
+    PATCH,
+    sees(lambda seen: bool(seen["changed"])),
+    "lr_find",
+    "scale_batch_size",
+    observed=_left_behind,
+    recommended_observed=_as_before,
 )
 SEARCHES = ("asked_rate", "finders", "traced", "tuner")

@@ -5,6 +5,7 @@ from unittest.mock import Mock
 import pytest
 
 from lightning_patches.patches.precision.clipping_of_scaled_gradients import are_scaled
+from tests.equivalence.proof import only
 from tests.support.programs import Program
 
 PROGRAM = Program(
@@ -12,29 +13,22 @@ PROGRAM = Program(
 )
 
 
-def seen(version, case, shim=True, toggle="default"):
-    result = PROGRAM.run(case, version, shim=shim, toggle=toggle)
-    assert result.ok, result
-    found = result.observations[0]
-    return found, found["warnings"]
-
-
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
 def test_scaled_gradients_cause_a_warning_and_are_unchanged(version):
-    stock, _ = seen(version, "two", shim=False)
-    shim, (warning,) = seen(version, "two")
+    stock, shim = (result.facts for result in PROGRAM.both("two", version))
     assert shim["weights"] == stock["weights"]
     assert shim["asked"] == stock["asked"] + 1, "each time waits for the GPU"
+    (warning,) = shim["warnings"]
     assert "clips to 0.01 are still scaled by 1024, so" in warning
 
 
-@pytest.mark.parametrize("case", ["two-by-hand", "norm-by-hand", "automatic"])
-def test_warning_is_absent_if_gradients_are_unscaled(case):
-    assert seen("2.6.6", case)[1] == []
+test_warning_is_absent_if_gradients_are_unscaled = PROGRAM.unchanged(
+    "two-by-hand", "norm-by-hand", "automatic", observed=only("warnings")
+)
 
 
 def test_warning_is_absent_if_the_opt_in_patch_is_selected():
-    assert seen("2.6.6", "two", toggle="default,clipping-of-scaled-gradients")[1] == []
+    assert PROGRAM.shim("two", toggle="default,clipping-of-scaled-gradients").facts["warnings"] == []
 
 
 def test_custom_scaler_is_not_called():
