@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.cli.diagnose import lines
+from lightning_patches.cli.diagnose import lines, script
 
 SYMPTOM = "RuntimeError: No backend type associated with device type cpu\n"
 TRACEBACK = 'Traceback (most recent call last):\n  File "/x/train.py", line 1, in <module>\n'
@@ -42,6 +42,15 @@ def test_time_grows_linearly_with_the_size(kind: str, tmp_path: Path, capsys: py
         assert cli.main(["diagnose", str(path)]) in (0, 1)
         took.append(time.process_time() - begun)
     assert took[1] < 3 * took[0] + 0.2 and took[1] < 3, took
+
+
+def test_time_grows_linearly_with_the_depth_of_a_script() -> None:
+    took = []
+    for depth in (100, 200):
+        begun = time.process_time()
+        assert script.find("a.py", "import lightning as pl\n" + f"pl{'.a' * depth}\n" * 10) == []
+        took.append(time.process_time() - begun)
+    assert took[1] < 3 * took[0] + 0.2, took
 
 
 @pytest.mark.parametrize("deep", ["pl" + ".a" * 50_000, "(" * 5_000 + ")" * 5_000, "-" * 100_000 + "1"])

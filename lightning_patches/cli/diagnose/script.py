@@ -15,6 +15,8 @@ from lightning_patches.known.removed import find as find_row
 
 ROOT = r"(?:pytorch_lightning|lightning\.pytorch|lightning)"
 _BASES = ("LightningModule", "LightningDataModule", "Callback")
+_MOST_NAMES = 8
+"""Most attributes in a path of Lightning. Longer chains would take much time; their inner parts are looked up."""
 _ENTRY = re.compile(r"^(?:pytorch_lightning|lightning\.pytorch|lightning)(?:\.|$)")
 
 
@@ -122,7 +124,7 @@ class _Script(ast.NodeVisitor):
     def _path(self, node: ast.AST) -> Optional[str]:
         """Return the path in Lightning that an expression names: ``loggers.base`` for ``pl.loggers.base``."""
         parts: list[str] = []
-        while isinstance(node, ast.Attribute):
+        while isinstance(node, ast.Attribute) and len(parts) <= _MOST_NAMES:
             parts.insert(0, node.attr)
             node = node.value
         if not isinstance(node, ast.Name) or node.id not in self.modules:
