@@ -316,6 +316,10 @@ class TestTest:
             time.sleep(0.1)
         assert not Path(f"/proc/{grandchild}").exists()
 
+    def test_process_groups_are_empty_on_a_system_without_ps(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", "")
+        assert load("demo")._environment.groups_below(os.getpid()) == set()
+
     @pytest.mark.slow
     @pytest.mark.parametrize(
         ("unsteady", "broken", "status", "runs"), [(2, 0, 0, 2), (1, 1, 1, 2), (0, 1, 1, 2), (0, 11, 1, 1)]
