@@ -109,7 +109,7 @@ def test_status_reports_an_unknown_line(fresh_environment: Environment) -> None:
     line_of(fresh_environment).write_text("import os; os.environ.setdefault('PWNED', '1')\n")
     status, output = command(fresh_environment, "status")
     assert status == 1
-    assert "NOT what `lightning-patches autostart enable` writes" in output
+    assert "NOT the content that `lightning-patches autostart enable` writes" in output
     assert "PWNED" in output
     command(fresh_environment, "enable")
     assert line_of(fresh_environment).read_text() == autostart.PTH
