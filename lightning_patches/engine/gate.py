@@ -55,8 +55,7 @@ class Decision(NamedTuple):
 
 def decide(patch: Patch, namespace: Namespace) -> Decision:
     """Decide on a patch. It can be applied only if both the version and the code are known to have the bug."""
-    found = {location: namespace.part_of(location) for location in patch.locations}
-    parts = {location: part for location, part in found.items() if part is not None}
+    parts = {name: part for name in patch.locations if (part := namespace.part_of(name)) is not None}
     if not parts:
         return Decision("not-affected", f"{namespace.name} is installed without the package that this patch changes")
     for part in {id(part): part for part in parts.values()}.values():
@@ -97,12 +96,8 @@ def missing_feature(patch: Patch, imports: bool = False) -> str:
 
 def targets_in(patch: Patch, namespace: Namespace) -> tuple[Target, ...]:
     """Return the patch's targets that exist in the installed parts of a namespace, by the targets' release ranges."""
-    wanted = []
-    for target in patch.targets:
-        part = namespace.part_of(target.location)
-        if part is not None and _has_target(target, part.version):
-            wanted.append(target)
-    return tuple(wanted)
+    parts = ((target, namespace.part_of(target.location)) for target in patch.targets)
+    return tuple(target for target, part in parts if part is not None and _has_target(target, part.version))
 
 
 @lru_cache(maxsize=None)

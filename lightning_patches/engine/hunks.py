@@ -75,13 +75,10 @@ def parse_changes(name: str, body: str) -> Changes:
     changes: list[tuple[str, list[Hunk]]] = []
     position = 0
     while position < len(lines):
-        line = lines[position]
-        if line == "--- /dev/null" and position + 1 < len(lines) and lines[position + 1].startswith("+++ b/"):
-            changes.append((lines[position + 1][6:], []))
-            position += 2
-            continue
-        if line.startswith("--- a/") and position + 1 < len(lines) and lines[position + 1] == "+++ b/" + line[6:]:
-            changes.append((line[6:], []))
+        line, following = lines[position], "".join(lines[position + 1 : position + 2])
+        path = following[len("+++ b/") :]
+        if following.startswith("+++ b/") and line in ("--- /dev/null", f"--- a/{path}"):
+            changes.append((path, []))
             position += 2
             continue
         match = re.match(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@ ?(.*)$", line)
@@ -89,16 +86,15 @@ def parse_changes(name: str, body: str) -> Changes:
             raise DiffError(f"{name}: {line!r} is neither the header of a file nor of a hunk")
         position += 1
         content: list[tuple[str, str]] = []
-        counts = {" ": 0, "-": 0, "+": 0}
-        expected = int(match.group(2)), int(match.group(4))
-        while position < len(lines) and (counts[" "] + counts["-"], counts[" "] + counts["+"]) != expected:
+        left = [int(match.group(2)), int(match.group(4))]
+        while position < len(lines) and left != [0, 0]:
             kind, text = (lines[position] or " ")[0], lines[position][1:]
-            if kind not in counts:
+            if kind not in " -+":
                 raise DiffError(f"{name}: {match.group(0)!r} has fewer lines than its header states")
-            counts[kind] += 1
+            left = [left[0] - (kind != "+"), left[1] - (kind != "-")]
             content.append((kind, text))
             position += 1
-        if (counts[" "] + counts["-"], counts[" "] + counts["+"]) != expected or not counts["-"] + counts["+"]:
+        if left != [0, 0] or all(kind == " " for kind, _ in content):
             raise DiffError(f"{name}: {match.group(0)!r} has another number of lines than its header states")
         numbers = int(match.group(1)), int(match.group(3))
         changes[-1][1].append(Hunk(match.group(5), tuple(content), numbers))

@@ -85,17 +85,17 @@ class Patcher:
             # since our finder was installed before, and all modules since then were imported with our loader.
             hooks.wait_for_imports()
         refused: Optional[PatchError] = None
-        for name in distributions.PARTS:
-            plan = self._plans.find(name) if is_imported(name) else None
-            for module in list(plan.targets) if plan is not None else ():
-                if plan is None or sys.modules.get(module) is None:
-                    continue
-                try:
-                    self._patch_executed(plan, module, "late")
-                except PatchError as error:
-                    refused = refused or error
-            if plan is not None and refused is None:
-                refused = plan.refusal()
+        for name in filter(is_imported, distributions.PARTS):
+            plan = self._plans.find(name)
+            if plan is None:
+                continue
+            for module in list(plan.targets):
+                if sys.modules.get(module) is not None:
+                    try:
+                        self._patch_executed(plan, module, "late")
+                    except PatchError as error:
+                        refused = refused or error
+            refused = refused or plan.refusal()
         with self._lock:
             self.swaps.update_copies()
         if refused is not None:

@@ -35,6 +35,7 @@ from lightning_patches.engine.words import (
     NOTHING_WORDS,
     SAME_RESULTS_WORD,
     VARIABLE,
+    WORDS,
     split,
 )
 from lightning_patches.errors import ToggleError
@@ -152,17 +153,7 @@ def _unknown(key: str, catalogue: tuple[Patch, ...], item: str) -> str:
 
     key, item = cut(key), cut(item)
     numbers = {str(number) for patch in catalogue for number in patch.numbers}
-    words = [
-        *(p.name for p in catalogue),
-        *GROUPS,
-        *DEFAULT_WORDS,
-        *NOTHING_WORDS,
-        *FLAG_WORDS,
-        ALL_WORD,
-        SAME_RESULTS_WORD,
-        EXACT_RESUME_WORD,
-        *numbers,
-    ]
+    words = [*(p.name for p in catalogue), *GROUPS, *WORDS, *numbers]
     close = difflib.get_close_matches(key, words, n=3, cutoff=0.6) or sorted(
         word for word in words if len(key) > 2 and key in word
     )

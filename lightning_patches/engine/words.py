@@ -10,6 +10,7 @@ FLAG_WORDS = frozenset({"strict", "quiet"})
 ALL_WORD = "all"
 SAME_RESULTS_WORD = "same-results"
 EXACT_RESUME_WORD = "exact-resume"
+WORDS = DEFAULT_WORDS | NOTHING_WORDS | FLAG_WORDS | {ALL_WORD, SAME_RESULTS_WORD, EXACT_RESUME_WORD}
 
 
 def split(text: str) -> "list[str]":
@@ -28,6 +29,4 @@ def asks_for_patches(text: "str | None") -> bool:
 
 def are_plain(text: str) -> bool:
     """True if all items can be parsed without the catalogue."""
-    return DEFAULT_WORDS | NOTHING_WORDS | FLAG_WORDS | {ALL_WORD, SAME_RESULTS_WORD, EXACT_RESUME_WORD} >= set(
-        split(text)
-    )
+    return WORDS.issuperset(split(text))
