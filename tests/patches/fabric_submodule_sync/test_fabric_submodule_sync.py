@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lightning_patches.patches.fabric import fabric_submodule_sync
-from tests.equivalence.proof import Observations, Proof
+from tests.equivalence.proof import Observations, proofs
 from tests.support.variants import Result, Variant, run
 
 pytestmark = pytest.mark.distributed
@@ -196,21 +196,13 @@ def _by_usage(usage: str) -> Callable[[Observations], Any]:
     ]
 
 
-PROOFS = (
-    Proof(
-        "fabric-submodule-sync",
-        lambda result: _by_usage("container")(result.observations) != _by_usage("recommended")(result.observations),
-        case="access",
-        observed=_by_usage("container"),
-        recommended_observed=_by_usage("recommended"),
-    ),
-    Proof(
-        "fabric-submodule-sync",
-        lambda result: _by_usage("container")(result.observations) != _by_usage("recommended")(result.observations),
-        case="gan",
-        observed=_by_usage("container"),
-        recommended_observed=_by_usage("recommended"),
-    ),
+PROOFS = proofs(
+    "fabric-submodule-sync",
+    lambda result: _by_usage("container")(result.observations) != _by_usage("recommended")(result.observations),
+    "access",
+    "gan",
+    observed=_by_usage("container"),
+    recommended_observed=_by_usage("recommended"),
 )
 SYNCED = (r"\.\d+: (gradients|weights|saw (norm|score|without gradient)) ",)
 

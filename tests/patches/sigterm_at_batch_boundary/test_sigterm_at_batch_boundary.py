@@ -2,19 +2,13 @@ import sys
 
 import pytest
 
-from tests.equivalence.proof import only, proofs
+from tests.equivalence.proof import only, proofs, sees
 from tests.support.programs import Program
-from tests.support.variants import Variant, environment_of, execute, run
+from tests.support.variants import Variant, environment_of, execute
 
 pytestmark = pytest.mark.distributed
 PATCH = "sigterm-at-batch-boundary"
 PROGRAM = Program(PATCH, "2.6.6", alone=True, options={"timeout": 200})
-
-
-def observed(variant, case):
-    result = run("sigterm_at_batch_boundary", variant, case, toggle=PATCH if variant.shim else None, timeout=200)
-    assert result.ok and result.observations, result
-    return result.observations[0]
 
 
 def hangs(result):
@@ -23,7 +17,7 @@ def hangs(result):
 
 @pytest.fixture(scope="module")
 def stock_hangs():
-    seen = observed(Variant("lightning", "2.6.6"), "one")
+    seen = PROGRAM.stock("one").facts
     assert "hangs" in seen["statuses"] and seen["checkpoint"] == [], seen
 
 
@@ -34,22 +28,22 @@ def assert_left_together(seen):
 
 
 def test_signal_to_one_rank_ends_both_at_the_same_batch(stock_hangs):
-    seen = observed(Variant("lightning", "2.6.6", shim=True), "one")
+    seen = PROGRAM.shim("one").facts
     assert_left_together(seen)
     assert seen["places"][0][0] < 500, seen
 
 
 def test_signals_some_batches_apart_end_both_ranks_at_the_same_batch():
-    stock = observed(Variant("pytorch-lightning", "2.5.2"), "all")
+    stock, shim = (result.facts for result in PROGRAM.both("all", "2.5.2"))
     assert stock["statuses"] != [143, 143], stock
-    assert_left_together(observed(Variant("pytorch-lightning", "2.5.2", shim=True), "all"))
+    assert_left_together(shim)
 
 
 @pytest.mark.parametrize(
     ("case", "evaluated"), [("validation", [500, 500]), ("sanity", [300, 300]), ("uneven", [200, 60])]
 )
 def test_signal_during_validation_ends_the_job_after_it(case, evaluated, stock_hangs):
-    seen = observed(Variant("lightning", "2.6.6", shim=True), case)
+    seen = PROGRAM.shim(case).facts
     assert seen["statuses"] == [143, 143] and seen["received"] == [True, True], seen
     assert [rank[1] for rank in seen["places"]] == evaluated and len({rank[0] for rank in seen["places"]}) == 1, seen
     assert seen["checkpoint"] == ["preempted.ckpt"], seen
@@ -58,13 +52,13 @@ def test_signal_during_validation_ends_the_job_after_it(case, evaluated, stock_h
 @pytest.mark.parametrize(("case", "batches"), [("testing", 0), ("epoch", 8)])
 def test_standalone_evaluation_stops_as_in_one_process(case, batches):
     """The rank that got the signal stops in the evaluation, or in the last batch of the fit before it."""
-    seen = observed(Variant("lightning", "2.6.6", shim=True), case)
+    seen = PROGRAM.shim(case).facts
     assert "hangs" not in seen["statuses"] and seen["received"][1], seen
     assert seen["places"][1][0] == batches and seen["places"][1][1] < 10, seen
 
 
 def test_rank_whose_peer_failed_does_not_wait_for_it(stock_hangs):
-    seen = observed(Variant("lightning", "2.6.6", shim=True), "failed")
+    seen = PROGRAM.shim("failed").facts
     assert seen["statuses"][0] == 1 and seen["statuses"][1] not in (0, "hangs"), seen
 
 
@@ -74,11 +68,9 @@ def test_store_is_not_used_after_its_rank_may_be_gone():
     assert result.observations[0]["statuses"] == [0, 0] and "recvValue failed" not in result.output, result
 
 
-def test_single_process_is_unchanged():
-    stock = observed(Variant("lightning", "2.6.6"), "single")
-    assert stock["statuses"] == [0] and stock["received"] == [True], stock
-    assert observed(Variant("lightning", "2.6.6", shim=True), "single") == stock
-
+test_single_process_is_unchanged = PROGRAM.unchanged(
+    "single", check=sees(lambda seen: seen["statuses"] == [0] and seen["received"] == [True])
+)
 
 WITHOUT_SIGNALS = """
 import lightning_patches
