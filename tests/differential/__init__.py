@@ -22,8 +22,6 @@ Its working directory is new and empty. The test records warnings, messages, pri
 - ``seed``: it is a random program, and runs once for each seed.
 - ``process``: it runs twice in the same directory, each time in a new process, with 1 and 2.
 
-Standalone scripts that print their observations are listed in `SCRIPTS`.
-
 A program that differs between two runs on stock is dropped. If it differs with the patches, it runs again with each
 patch that it calls into alone. Such a patch may make a difference if the program no longer ends in an error, or if
 ``known_differences.py`` declares it. Everything else is a finding.

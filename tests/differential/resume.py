@@ -19,8 +19,7 @@ from typing import Any
 
 os.environ.setdefault("_LIGHTNING_PATCHES_IMPORT_ONLY", "1")
 
-from tests.differential.trial import distribution
-from tests.support.variants import Variant, environment_of, execute
+from tests.support.variants import Variant, distribution_of, environment_of, execute
 
 SETS = ("stock", "default", "all")
 """Sets of patches: stock, or values of ``LIGHTNING_PATCHES``."""
@@ -31,7 +30,7 @@ Differences = dict[str, dict[str, list[Any]]]
 
 def differences(version: str, patches: str, names: tuple[str, ...] = (), limit: float = 600) -> Differences:
     """Run configurations on a release with a set of patches; all of them if no names are given."""
-    variant = Variant(distribution(version), version, shim=patches != "stock")
+    variant = Variant(distribution_of(version), version, shim=patches != "stock")
     variables = environment_of(variant, toggle=None if patches == "stock" else f"{patches},quiet")
     variables["SCENARIO_SHIM"] = str(int(variant.shim))
     program = Path(__file__).with_name("resuming.py")

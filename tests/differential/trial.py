@@ -16,19 +16,15 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Iterator, Optional
 
-from packaging.version import Version
-
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
 from tests.differential import known_differences
 from tests.support.preload import Preloaded
-from tests.support.variants import Variant, environment_of, execute
+from tests.support.variants import Variant, distribution_of, environment_of, execute
 
 HERE = Path(__file__).parent
 TESTS = HERE.parent
 CHILD = HERE / "child.py"
-SCRIPTS: tuple[str, ...] = ()
-"""Scripts that print what they saw, as JSON or in words: path from ``tests`` on, and arguments."""
 LIMIT = 90.0
 """Seconds after which a process is taken for one that hangs."""
 AT = range(60)
@@ -84,7 +80,6 @@ def functions() -> tuple[Program, ...]:
             parameters = tuple(a.arg for a in node.args.args) if isinstance(node, ast.FunctionDef) else ()
             if isinstance(node, ast.FunctionDef) and "observe" in parameters:
                 found.append(Program(module, node.name, parameters))
-    found += [Program(f"{TESTS}/{script}", script) for script in SCRIPTS]
     return tuple(found)
 
 
@@ -139,11 +134,6 @@ class Trace:
         return [f"{name}: {line}" for name in sorted(self.lines) for line in self.lines[name]]
 
 
-def distribution(version: str) -> str:
-    """`lightning` below 2.1 imports the whole App with its dependencies; the other package has the same code."""
-    return "pytorch-lightning" if Version(version) < Version("2.1") else "lightning"
-
-
 class Release:
     """Run programs on one release, in processes forked from one that has imported it.
 
@@ -163,7 +153,7 @@ class Release:
             parent.close()
 
     def _parent(self, patched: bool) -> tuple[Preloaded, dict[str, str]]:
-        variables = environment_of(Variant(distribution(self.version), self.version, shim=patched))
+        variables = environment_of(Variant(distribution_of(self.version), self.version, shim=patched))
         variables |= {"PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0", "SCENARIO_SHIM": str(int(patched))}
         space = variables["SCENARIO_NAMESPACE"]
         names = [f"{space}.pytorch", f"{space}.fabric"] if space == "lightning" else [space, "lightning_fabric"]

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from lightning_patches.ranks import _processes
-from lightning_patches.ranks.hang import _collectives, _report, _settings, watch_hangs
+from lightning_patches.ranks.hang import _collectives, _identity, _report, _settings, _stacks, watch_hangs
 from tests.distributed.processes import PROGRAMS, ROOT, run_ranks
 from tests.support.nodes import two_nodes
 from tests.support.variants import Variant, environment_of, execute
@@ -251,6 +251,17 @@ def test_nothing_is_imported_when_the_variable_is_unset() -> None:
     assert python(program, _LIGHTNING_PATCHES_IMPORT_ONLY="1") == "[]\n"
 
 
+@pytest.fixture
+def launched(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> _identity.Identity | None:
+    """The rank's identity under a launcher that sets only these variables."""
+    for name in list(os.environ):
+        if name.startswith(("SLURM", "MASTER", "LOCAL_")) or name in ("RANK", "WORLD_SIZE", "NODE_RANK", "GROUP_RANK"):
+            monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    return _identity.find([])
+
+
 @pytest.mark.parametrize(
     ("variables", "expected"),
     [
@@ -262,18 +273,8 @@ def test_nothing_is_imported_when_the_variable_is_unset() -> None:
         ({"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_PORT": "29500"}, None),
     ],
 )
-def test_rank_and_world_size_are_read_from_the_launcher(
-    variables: dict[str, str], expected: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from lightning_patches.ranks.hang import _identity
-
-    for name in list(os.environ):
-        if name.startswith(("SLURM", "MASTER")) or name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "NODE_RANK"):
-            monkeypatch.delenv(name)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    found = _identity.find([])
-    assert (found and (found.rank, found.local_rank, found.node, found.world_size)) == expected
+def test_rank_and_world_size_are_read_from_the_launcher(launched: _identity.Identity | None, expected: object) -> None:
+    assert (launched and (launched.rank, launched.local_rank, launched.node, launched.world_size)) == expected
 
 
 @pytest.mark.parametrize(
@@ -291,18 +292,10 @@ def test_rank_and_world_size_are_read_from_the_launcher(
     ],
 )
 def test_one_node_and_its_address_are_read_from_the_launcher(
-    variables: dict[str, str], one_node: bool, address: str, monkeypatch: pytest.MonkeyPatch
+    launched: _identity.Identity | None, one_node: bool, address: str
 ) -> None:
     """With srun on several nodes, only Lightning sets MASTER_ADDR."""
-    from lightning_patches.ranks.hang import _identity
-
-    for name in list(os.environ):
-        if name.startswith(("SLURM", "MASTER", "LOCAL_")) or name in ("RANK", "WORLD_SIZE", "NODE_RANK", "GROUP_RANK"):
-            monkeypatch.delenv(name)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    found = _identity.find([])
-    assert found is not None and (found.one_node, found.address) == (one_node, address)
+    assert launched is not None and (launched.one_node, launched.address) == (one_node, address)
 
 
 @pytest.mark.parametrize(
@@ -317,8 +310,6 @@ def test_one_node_and_its_address_are_read_from_the_launcher(
     ],
 )
 def test_first_node_of_a_slurm_list_is_parsed(names: str, first: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lightning_patches.ranks.hang import _identity
-
     monkeypatch.delenv("SLURM_STEP_NODELIST", raising=False)
     monkeypatch.setenv("SLURM_NODELIST", names)
     assert _identity._first_node() == first
@@ -370,8 +361,6 @@ def test_generated_code_is_not_user_code(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["<string>", "<stdin>", "<ipython-input-3-0123456789ab>", "<command-42>"])
 def test_code_without_a_file_is_user_code(path: str) -> None:
-    from lightning_patches.ranks.hang import _stacks
-
     found = {"__name__": "__main__", "place": lambda: _stacks._place(sys._getframe(1))}
     exec(compile("def train():\n    return place()\nat = train()", path, "exec"), found)
     assert found["at"] == f"{path}:2 in train"
@@ -395,8 +384,6 @@ def test_outside_text_is_printed_without_control_characters() -> None:
 
 def test_stack_sample_takes_at_most_two_milliseconds() -> None:
     """At usual timeouts a sample is taken every five seconds: 2 ms are 0.04 % of the time."""
-    from lightning_patches.ranks.hang import _stacks
-
     stop = threading.Event()
 
     def deep(depth: int) -> None:
