@@ -23,7 +23,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import hashlib
 import json
 import os
 import socket
@@ -145,7 +144,7 @@ class _Turns:
     """
 
     def __init__(self, key: str, at_once: int, me: Record) -> None:
-        digest = hashlib.sha256(key.encode()).hexdigest()[:16]
+        digest = _node.digest(key)
         directory = _node.directory("turns")
         self._paths = [os.path.join(directory, f"{digest}-{descriptor}") for descriptor in range(at_once)]
         pid = os.getpid()
@@ -280,7 +279,7 @@ def install_from_environment() -> None:
     text = os.environ.get(VARIABLE, "").strip()
     if not text or text == "0":
         return
-    if not text.isdigit():
+    if not text.isdecimal():
         text = notices.cut(text)
         notices.notice(f"{VARIABLE}={text} is invalid. Use the number of ranks that may load at the same time.", True)
         return

@@ -228,3 +228,10 @@ def test_invalid_arguments_raise_value_error(arguments: dict[str, Any]) -> None:
 
     with pytest.raises(ValueError, match="must be a"), rank_by_rank(**arguments):
         pass
+
+
+@pytest.mark.parametrize("value", ["all", "-1", "²"])
+def test_invalid_variable_is_reported(value: str) -> None:
+    program = "from lightning_patches.ranks.rank_by_rank import install_from_environment\ninstall_from_environment()"
+    done = python(program, LIGHTNING_PATCHES_RANK_BY_RANK=value)
+    assert done.returncode == 0 and f"RANK_BY_RANK={value} is invalid. Use the number of ranks" in done.stderr, done
