@@ -16,13 +16,18 @@ def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) ->
         # A different sampler is for several devices, and such a batch sampler can't use it.
         if mode is not predicting or sampler is not dataloader.sampler or _is_made_anew(dataloader.batch_sampler):
             return original(dataloader, sampler, mode, *args, **kwargs)
-        overrides = vars(upstream_module(namespace, "pytorch.overrides.distributed"))
-        wrapper = overrides.get("_IndexBatchSamplerWrapper") or overrides["IndexBatchSamplerWrapper"]  # 2.x, 1.x
-        # torch's DataLoader requires these values with a batch sampler.
-        settings = {"sampler": None, "shuffle": False, "batch_size": 1, "drop_last": False}
-        return {**settings, "batch_sampler": wrapper(dataloader.batch_sampler)}
+        return as_it_is(dataloader.batch_sampler, namespace)
 
     return _dataloader_init_kwargs_resolve_sampler
+
+
+def as_it_is(batch_sampler: Any, namespace: str) -> dict[str, Any]:
+    """Return the arguments of a DataLoader for predict that uses this batch sampler and not a copy of it."""
+    overrides = vars(upstream_module(namespace, "pytorch.overrides.distributed"))
+    wrapper = overrides.get("_IndexBatchSamplerWrapper") or overrides["IndexBatchSamplerWrapper"]  # 2.x, 1.x
+    # torch's DataLoader requires these values with a batch sampler.
+    settings = {"sampler": None, "shuffle": False, "batch_size": 1, "drop_last": False}
+    return {**settings, "batch_sampler": wrapper(batch_sampler)}
 
 
 def _is_made_anew(batch_sampler: Any) -> bool:

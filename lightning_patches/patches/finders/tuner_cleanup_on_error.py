@@ -76,7 +76,7 @@ class _Before:
         self.values = [
             (owner, name, getattr(owner, name)) for owner, names in owners for name in names if hasattr(owner, name)
         ]
-        self.modes = [(module, module.training) for module in _modules(trainer.lightning_module)]
+        self.modes = [(module, module.training) for module in modules(trainer.lightning_module)]
         self.attributes = attributes
         self.hyperparameters = list(_tuned.places(trainer, attributes))
 
@@ -173,7 +173,7 @@ def _loops(trainer: Any) -> Iterator[Any]:
             waiting += [child for child in vars(loop).values() if hasattr(child, "_restarting")]
 
 
-def _modules(model: Any) -> Iterator[Any]:
+def modules(model: Any) -> Iterator[Any]:
     """Yield the modules of a model.
 
     ``modules()`` is not called, since the program may override it. Traced modules have no ``_modules``.

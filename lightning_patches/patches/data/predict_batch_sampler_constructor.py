@@ -1,0 +1,50 @@
+"""predict accepts a subclass of torch's BatchSampler that has another constructor."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patches.data.predict_own_batch_sampler import as_it_is
+
+
+def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) -> Callable[..., dict[str, Any]]:
+    def _dataloader_init_kwargs_resolve_sampler(
+        dataloader: Any, sampler: Any, mode: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        try:
+            return original(dataloader, sampler, mode, *args, **kwargs)
+        except TypeError:  # the batch sampler can't be created again with torch's arguments
+            predicting = upstream_module(namespace, "pytorch.trainer.states").RunningStage.PREDICTING
+            batch_sampler = dataloader.batch_sampler
+            # A different sampler is for several devices, and such a batch sampler can't use it.
+            if mode is not predicting or sampler is not dataloader.sampler or not hasattr(batch_sampler, "__dict__"):
+                raise
+            return as_it_is(batch_sampler, namespace)
+
+    return _dataloader_init_kwargs_resolve_sampler
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="crash",
+    affected=(">=2.1.0,<=2.6.6",),
+    targets=(Target("pytorch.utilities.data:_dataloader_init_kwargs_resolve_sampler", _resolve_sampler),),
+    upstream=Upstream(issues=(20741,)),
+    impact=Impact(
+        "trainer.predict fails before its first batch if the DataLoader has a subclass of torch's BatchSampler whose "
+        "constructor takes other arguments, although fit, validate and test accept it.",
+        (
+            "__init__() got an unexpected keyword argument 'batch_size'",
+            "Lightning can't inject a (distributed) sampler into your batch sampler",
+            "Trying to inject a modified sampler into the batch sampler",
+        ),
+        error="TypeError: ...__init__() got an unexpected keyword argument 'batch_size'",
+        frames=("/loops/prediction_loop.py",),
+    ),
+    note="The batch sampler is used as it is: if it drops the last batch, predict does not predict these samples. On "
+    "several devices the error stays, because each device would predict all of the data.",
+    after=("plain-batch-sampler", "predict-own-batch-sampler"),
+)

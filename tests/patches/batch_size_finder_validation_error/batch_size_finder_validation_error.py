@@ -1,0 +1,58 @@
+"""Issue 18985: validation runs out of memory in a trial of the batch size finder.
+
+Cases: none; ``train`` (training runs out of memory at the same size); ``binsearch``; ``error`` (validation fails with
+another error); ``validate`` (the finder searches in ``trainer.validate``).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import DataLoader
+
+CASE = scenario.CASE
+pl = scenario.pytorch()
+
+
+class Model(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Dropout(0.0)).double()
+        self.batch_size = 2
+        self.trained, self.modes = [], set()
+
+    def _step(self, batch, too_large):
+        if too_large and len(batch) > 4:
+            raise ValueError("the step broke") if CASE == "error" else RuntimeError("CUDA out of memory. Simulated.")
+        return self.layer(batch).pow(2).mean()
+
+    def training_step(self, batch, batch_idx):
+        self.trained.append(len(batch))
+        self.modes.add(self.layer.training)
+        return self._step(batch, CASE == "train")
+
+    def validation_step(self, batch, batch_idx):
+        self._step(batch, CASE != "train")
+
+    def train_dataloader(self):
+        return DataLoader(torch.ones(64, 1, dtype=torch.float64), batch_size=self.batch_size)
+
+    val_dataloader = train_dataloader
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.0)
+
+
+if __name__ == "__main__":
+    model = Model()
+    finder = scenario.pytorch("callbacks").BatchSizeFinder(
+        "binsearch" if CASE == "binsearch" else "power",
+        steps_per_trial=1,
+        init_val=2,
+        max_trials=4,
+        **({"margin": 0.0} if CASE == "binsearch" and hasattr(pl.callbacks, "EMAWeightAveraging") else {}),
+    )
+    trainer = scenario.trainer(
+        max_epochs=1, val_check_interval=1, num_sanity_val_steps=0, limit_train_batches=3, callbacks=[finder]
+    )
+    with scenario.observing_errors():
+        trainer.validate(model) if CASE == "validate" else trainer.fit(model)
+    scenario.observe(found=model.batch_size, last=model.trained[-3:], modes=sorted(model.modes))

@@ -1,0 +1,63 @@
+"""Issue 20741: trainer.predict refuses a subclass of torch's BatchSampler that has another constructor.
+
+Cases: none; ``hook`` (the loader is made in predict_dataloader); ``accepts`` (the constructor also accepts torch's
+arguments); ``broken`` (reading the batch sampler raises a TypeError); ``ranks`` (two ranks).
+"""
+
+import _scenario as scenario
+import torch
+from torch.utils.data import BatchSampler, DataLoader, SequentialSampler
+
+CASE = scenario.CASE
+GROUPS = ([0, 3, 6], [1, 4])
+
+
+class Groups(BatchSampler):
+    def __init__(self, groups):
+        super().__init__(SequentialSampler(range(7)), 3, False)
+        self.groups = groups
+
+    def __iter__(self):
+        if CASE == "broken":
+            raise TypeError("the batches broke")
+        return iter(self.groups)
+
+    def __len__(self):
+        return len(self.groups)
+
+
+class Accepting(Groups):
+    def __init__(self, sampler=None, batch_size=3, drop_last=False, groups=GROUPS):
+        super().__init__(groups)
+
+
+def loader():
+    return DataLoader(
+        torch.arange(7.0).reshape(-1, 1), batch_sampler=Accepting() if CASE == "accepts" else Groups(GROUPS)
+    )
+
+
+class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+    def predict_step(self, batch, batch_idx):
+        return batch.flatten().int()
+
+    if CASE == "hook":
+
+        def predict_dataloader(self):
+            return loader()
+
+
+class Writer(scenario.pytorch("callbacks").BasePredictionWriter):
+    def __init__(self):
+        super().__init__("batch")
+        self.indices = []
+
+    def write_on_batch_end(self, trainer, model, prediction, batch_indices, *_):
+        self.indices.append(batch_indices)
+
+
+if __name__ == "__main__":
+    writer = Writer()
+    ranks = {"devices": 2, "strategy": "ddp_fork"} if CASE == "ranks" else {"devices": 1}
+    found = scenario.trainer(callbacks=writer, **ranks).predict(Model(), None if CASE == "hook" else loader())
+    scenario.observe(predicted=[batch.tolist() for batch in found], indices=writer.indices)
