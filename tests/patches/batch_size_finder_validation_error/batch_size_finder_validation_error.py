@@ -1,7 +1,7 @@
 """Issue 18985: validation runs out of memory in a trial of the batch size finder.
 
-Cases: none; ``train`` (training runs out of memory at the same size); ``binsearch``; ``error`` (validation fails with
-another error); ``validate`` (the finder searches in ``trainer.validate``).
+Cases: none; ``train`` (training runs out of memory at the same size); ``error`` (validation fails with another error);
+``validate`` (the finder searches in ``trainer.validate``).
 """
 
 import _scenario as scenario
@@ -15,7 +15,7 @@ pl = scenario.pytorch()
 class Model(pl.LightningModule):
     def __init__(self):
         super().__init__()
-        self.layer = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Dropout(0.0)).double()
+        self.layer = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Dropout(0.0))
         self.batch_size = 2
         self.trained, self.modes = [], set()
 
@@ -33,7 +33,7 @@ class Model(pl.LightningModule):
         self._step(batch, CASE != "train")
 
     def train_dataloader(self):
-        return DataLoader(torch.ones(64, 1, dtype=torch.float64), batch_size=self.batch_size)
+        return DataLoader(torch.ones(64, 1), batch_size=self.batch_size)
 
     val_dataloader = train_dataloader
 
@@ -43,13 +43,7 @@ class Model(pl.LightningModule):
 
 if __name__ == "__main__":
     model = Model()
-    finder = scenario.pytorch("callbacks").BatchSizeFinder(
-        "binsearch" if CASE == "binsearch" else "power",
-        steps_per_trial=1,
-        init_val=2,
-        max_trials=4,
-        **({"margin": 0.0} if CASE == "binsearch" and hasattr(pl.callbacks, "EMAWeightAveraging") else {}),
-    )
+    finder = scenario.pytorch("callbacks").BatchSizeFinder(steps_per_trial=1, init_val=2, max_trials=4)
     trainer = scenario.trainer(
         max_epochs=1, val_check_interval=1, num_sanity_val_steps=0, limit_train_batches=3, callbacks=[finder]
     )
