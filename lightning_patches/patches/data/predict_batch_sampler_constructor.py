@@ -15,11 +15,14 @@ def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) ->
     ) -> Any:
         try:
             return original(dataloader, sampler, mode, *args, **kwargs)
-        except TypeError:  # the batch sampler can't be created again with torch's arguments
+        except Exception as error:
             predicting = upstream_module(namespace, "pytorch.trainer.states").RunningStage.PREDICTING
             batch_sampler = dataloader.batch_sampler
+            # Below 2.1.0, Lightning raises another error from the TypeError of the constructor.
+            is_made_anew = not isinstance(error.__cause__ or error, TypeError)
             # A different sampler is for several devices, and such a batch sampler can't use it.
-            if mode is not predicting or sampler is not dataloader.sampler or not hasattr(batch_sampler, "__dict__"):
+            is_divided = mode is not predicting or sampler is not dataloader.sampler
+            if is_made_anew or is_divided or not hasattr(batch_sampler, "__dict__"):
                 raise
             return as_it_is(batch_sampler, namespace)
 
@@ -30,7 +33,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="crash",
-    affected=(">=2.1.0,<=2.6.6",),
+    affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.utilities.data:_dataloader_init_kwargs_resolve_sampler", _resolve_sampler),),
     upstream=Upstream(issues=(20741,)),
     impact=Impact(
@@ -41,7 +44,7 @@ PATCH = Patch(
             "Lightning can't inject a (distributed) sampler into your batch sampler",
             "Trying to inject a modified sampler into the batch sampler",
         ),
-        error="TypeError: ...__init__() got an unexpected keyword argument 'batch_size'",
+        error="TypeError: ... got an unexpected keyword argument 'batch_size'",
         frames=("/loops/prediction_loop.py",),
     ),
     note="The batch sampler is used as it is: if it drops the last batch, predict does not predict these samples. On "

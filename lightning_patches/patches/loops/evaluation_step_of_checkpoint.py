@@ -55,7 +55,7 @@ PATCH = Patch(
         Target("pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_loops", _restore_progress),
         Target("pytorch.trainer.trainer:Trainer._teardown", _put_progress_back),
     ),
-    upstream=Upstream(issues=(20052, 19558), pull_requests=(21714,)),
+    upstream=Upstream(issues=(20052, 19558, 17127), pull_requests=(21714,)),
     impact=Impact(
         "trainer.test(ckpt_path=...) logs its results at the step where training ended, or at epoch 0 and step "
         "0 in a new script, instead of the checkpoint's epoch and step.",

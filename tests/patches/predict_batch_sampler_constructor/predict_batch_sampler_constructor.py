@@ -1,7 +1,8 @@
 """Issue 20741: trainer.predict refuses a subclass of torch's BatchSampler that has another constructor.
 
-Cases: none; ``hook`` (the loader is made in predict_dataloader); ``accepts`` (the constructor also accepts torch's
-arguments); ``broken`` (reading the batch sampler raises a TypeError); ``ranks`` (two ranks).
+Cases: none; ``more`` (the constructor needs one more argument); ``hook`` (the loader is made in predict_dataloader);
+``accepts`` (the constructor also accepts torch's arguments); ``broken`` (reading the batch sampler raises a TypeError);
+``ranks`` (two ranks).
 """
 
 import _scenario as scenario
@@ -31,10 +32,14 @@ class Accepting(Groups):
         super().__init__(groups)
 
 
+class More(Groups):
+    def __init__(self, sampler, batch_size, drop_last, groups):
+        super().__init__(groups)
+
+
 def loader():
-    return DataLoader(
-        torch.arange(7.0).reshape(-1, 1), batch_sampler=Accepting() if CASE == "accepts" else Groups(GROUPS)
-    )
+    made = {"accepts": Accepting, "more": lambda: More(None, 3, False, GROUPS)}.get(CASE, lambda: Groups(GROUPS))
+    return DataLoader(torch.arange(7.0).reshape(-1, 1), batch_sampler=made())
 
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
