@@ -44,7 +44,7 @@ PATCH = Patch(
             "Lightning can't inject a (distributed) sampler into your batch sampler",
             "Trying to inject a modified sampler into the batch sampler",
         ),
-        error="TypeError: ... got an unexpected keyword argument 'batch_size'",
+        error="TypeError: ...__init__() got an unexpected keyword argument 'batch_size'",
         frames=("/loops/prediction_loop.py",),
     ),
     note="The batch sampler is used as it is: if it drops the last batch, predict does not predict these samples. On "

@@ -39,6 +39,6 @@ PATCH = Patch(
         error="KeyError: 'limit_eval_batches'",
         frames=("/tuner/batch_size_scaling.py",),
     ),
-    note="After the error the modules are in training or evaluation mode as before the trial, so that the next trial, "
-    "and the training after it, do not run in evaluation mode.",
+    note="After the error, each module returns to the mode that it had at the start of the trial. Otherwise the next "
+    "trial and the training would run in evaluation mode.",
 )

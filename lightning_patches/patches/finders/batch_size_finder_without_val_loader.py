@@ -1,0 +1,37 @@
+"""The batch size finder accepts a module with a validation_step and without a val_dataloader."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+
+
+def _reset_dataloaders(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def reset_dataloaders(trainer: Any) -> None:
+        loop = trainer.fit_loop
+        if trainer._active_loop is not loop or loop.epoch_loop.val_loop._data_source.is_defined():
+            return original(trainer)
+        loop._combined_loader = None
+        loop.setup_data()
+        return None
+
+    return reset_dataloaders
+
+
+PATCH = Patch(
+    *name_and_title(__name__, __doc__),
+    added="0.3.0",
+    group="crash",
+    affected=(">=2.1.1,<=2.6.6",),
+    targets=(Target("pytorch.tuner.batch_size_scaling:_reset_dataloaders", _reset_dataloaders),),
+    upstream=Upstream(),
+    impact=Impact(
+        "The batch size finder fails if the module has a validation_step and no val_dataloader, although fit trains "
+        "it without validation.",
+        ("`val_dataloader` must be implemented to be used with the Lightning Trainer",),
+        error="MisconfigurationException: `val_dataloader` must be implemented to be used with the Lightning Trainer",
+        frames=("/tuner/batch_size_scaling.py",),
+    ),
+    note="Pull request 18854, which creates the validation loader again in each trial, introduced the bug in 2.1.1.",
+)
