@@ -7,6 +7,7 @@ from typing import Iterator
 
 import pytest
 
+from tests.unit.commands import Audit, Diagnose
 from tests.unit.fakes import World
 
 
@@ -16,3 +17,17 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     made = World(tmp_path, monkeypatch)
     yield made
     made.leave()
+
+
+@pytest.fixture
+def audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Audit:
+    """``audit`` without a toggle."""
+    monkeypatch.delenv("LIGHTNING_PATCHES", raising=False)
+    return Audit("audit", tmp_path, capsys)
+
+
+@pytest.fixture
+def diagnose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Diagnose:
+    """``diagnose`` without a toggle."""
+    monkeypatch.delenv("LIGHTNING_PATCHES", raising=False)
+    return Diagnose("diagnose", tmp_path, capsys)

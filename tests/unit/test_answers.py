@@ -26,20 +26,13 @@ from typing import Any, Callable, NamedTuple, Union
 
 import pytest
 
-from lightning_patches import cli
 from lightning_patches.cli.diagnose import describe, known
+from tests.unit.commands import Diagnose
 
 LOGS = Path(__file__).parent / "logs"
 RECORDED, WHOLE, EXPORTS = (
     json.loads(gzip.decompress((LOGS / f"{name}.json.gz").read_bytes())) for name in ("recorded", "whole", "exports")
 )
-
-
-def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    status = cli.main(["diagnose", *arguments, "--json"])
-    document: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert document["ok"] is (status == 0)
-    return document
 
 
 def main_record(document: dict[str, Any]) -> str:
@@ -56,7 +49,7 @@ def read_case(path: Path) -> tuple[dict[str, list[str]], str]:
 
     Keys of the head: requirement; cause (the record); do (text of the advice); says (any text of the answer); never (a
     text that the answer must not have); form (the record matches by a frame, and no other does); line alone (True if
-    the record is found by the error's line).
+    the record is found by the error's line); error (a line for ``{error}`` in the log; the log is read with each).
     """
     head, _, log = path.read_text("utf-8").partition("---\n")
     found: dict[str, list[str]] = {}
@@ -64,18 +57,21 @@ def read_case(path: Path) -> tuple[dict[str, list[str]], str]:
         if not line.startswith("#"):
             key, _, value = line.partition(": ")
             found.setdefault(key, []).append(value)
-    assert found.keys() <= {"requirement", "cause", "do", "says", "never", "form", "line alone"}, path
+    assert found.keys() <= {"requirement", "cause", "do", "says", "never", "form", "line alone", "error"}, path
     return found, log
 
 
-CASES = sorted(LOGS.glob("*.log"), key=lambda path: path.name)
+CASES = [
+    pytest.param(head, log.replace("{error}", error), id=path.stem)
+    for path in sorted(LOGS.glob("*.log"), key=lambda path: path.name)
+    for head, log in [read_case(path)]
+    for error in head.get("error", [""])
+]
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_log_is_answered_with_cause_and_advice(path: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    head, log = read_case(path)
-    (tmp_path / "job.log").write_text(log, "utf-8")
-    document = answer(capsys, str(tmp_path / "job.log"), "--requirement", head["requirement"][0])
+@pytest.mark.parametrize(("head", "log"), CASES)
+def test_log_is_answered_with_cause_and_advice(diagnose: Diagnose, head: dict[str, list[str]], log: str) -> None:
+    document = diagnose.json(diagnose.write("job.log", log), "--requirement", head["requirement"][0])
     first = document["matches"][0]
     assert (first["name"], first["cause"]) == (head["cause"][0], True), document["verdict"]
     assert all(text in document["do"] for text in head.get("do", ())), document["do"]
@@ -83,16 +79,11 @@ def test_log_is_answered_with_cause_and_advice(path: Path, capsys: pytest.Captur
     assert not any(text in document["do"] for text in head.get("never", ())), document["do"]
     if "form" in head:
         assert [(match["kind"], match["ground"]) for match in document["matches"]] == [("found", "frame")]
-
-
-@pytest.mark.parametrize(
-    "path", [path for path in CASES if "line alone" in read_case(path)[0]], ids=lambda path: path.stem
-)
-def test_line_of_the_error_alone_is_answered_with_the_record(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    head, log = read_case(path)
-    line = next(re.finditer(r"^ *((?:[\w.]+Error: \S|[\w.]+Exception: |.*finding module|.*An attempt).*)$", log, re.M))
-    names = [match["name"] for match in answer(capsys, line[1])["matches"]]
-    assert (head["cause"][0] in names) is (head["line alone"] == ["yes"]), line[1]
+    if "line alone" in head:
+        errors = r"^ *((?:[\w.]+Error: \S|[\w.]+Exception: |.*finding module|.*An attempt).*)$"
+        line = next(re.finditer(errors, log, re.M))[1]
+        names = [match["name"] for match in diagnose.json(line)["matches"]]
+        assert (head["cause"][0] in names) is (head["line alone"] == ["yes"]), line
 
 
 # Lines and words
@@ -134,16 +125,14 @@ def is_right(document: dict[str, Any], names: set[str], how: str) -> bool:
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.title)
-def test_lines_and_words_are_answered_with_the_expected_record(
-    section: Section, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lines_and_words_are_answered_with_the_expected_record(section: Section, diagnose: Diagnose) -> None:
     wrong = [
         (names, text)
         for names, text in section.rows
-        if not is_right(answer(capsys, text), set(names.split(", ")), section.how)
+        if not is_right(diagnose.json(text), set(names.split(", ")), section.how)
     ]
     count = len(section.rows)
-    with capsys.disabled():
+    with diagnose.capsys.disabled():
         print(f"\n{section.title}: {count - len(wrong)} of {count} right")
     is_secret = "unseen" in section.title
     assert count - len(wrong) >= section.bound, "" if is_secret else wrong
@@ -153,10 +142,11 @@ DESCRIPTIONS = [text for section in SECTIONS if section.title.startswith("descri
 
 
 @pytest.mark.parametrize("text", DESCRIPTIONS, ids=lambda text: text[:60])
-def test_description_of_a_bug_is_never_answered_with_no_bug(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    cli.main(["diagnose", text])
-    shown = capsys.readouterr().out
-    assert not re.search(r"no bug(?! that fits)|not a bug|No release of|outside of Lightning", shown), shown
+def test_description_of_a_bug_is_never_answered_with_no_bug(text: str, diagnose: Diagnose) -> None:
+    diagnose(text)
+    assert not re.search(r"no bug(?! that fits)|not a bug|No release of|outside of Lightning", diagnose.out), (
+        diagnose.out
+    )
 
 
 def test_conditions_are_about_records_and_occur_in_their_own_texts() -> None:
@@ -184,10 +174,10 @@ Traceback (most recent call last):
 """
 
 
-def test_error_of_other_software_is_never_a_certain_match(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_error_of_other_software_is_never_a_certain_match(diagnose: Diagnose) -> None:
     for _, line in SECTIONS[-1].rows:
-        (tmp_path / "job.log").write_text(SIGNS + line + "\n")
-        assert is_right(answer(capsys, str(tmp_path / "job.log")), set(), "uncertain"), line
+        document = diagnose.json(diagnose.write("job.log", f"{SIGNS}{line}\n"))
+        assert is_right(document, set(), "uncertain"), line
 
 
 # Recorded logs
@@ -196,15 +186,12 @@ def test_error_of_other_software_is_never_a_certain_match(capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("seen", "right", "certain", "releases"), [(True, 50, 37, 47), (False, 49, 39, 49)], ids=["seen", "held back"]
 )
-def test_recorded_logs_are_answered(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, seen: bool, right: int, certain: int, releases: int
-) -> None:
+def test_recorded_logs_are_answered(diagnose: Diagnose, seen: bool, right: int, certain: int, releases: int) -> None:
     """Checks the number of right verdicts, of certain ones, and of logs whose release `diagnose` names."""
     chosen = [one for one in RECORDED if one["seen"] is seen]
     wrong, rights, certains, with_release = [], 0, 0, 0
     for one in chosen:
-        (tmp_path / "job.log").write_text(one["text"])
-        document = answer(capsys, str(tmp_path / "job.log"))
+        document = diagnose.json(diagnose.write("job.log", one["text"]))
         expected, name = one["expected"].split(" or "), main_record(document)
         rights += name in expected
         certains += name in expected and any(match["cause"] and match["certain"] for match in document["matches"])
@@ -216,24 +203,20 @@ def test_recorded_logs_are_answered(
 
 
 @pytest.mark.parametrize("log", WHOLE, ids=lambda log: f"{log['expected']}, {log['release']}")
-def test_whole_log_and_its_last_line_are_answered(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, log: dict[str, Any]
-) -> None:
-    (tmp_path / "job.log").write_text(log["text"])
-    document = answer(capsys, str(tmp_path / "job.log"))
+def test_whole_log_and_its_last_line_are_answered(diagnose: Diagnose, log: dict[str, Any]) -> None:
+    document = diagnose.json(diagnose.write("job.log", log["text"]))
     assert main_record(document) == log["expected"], document["verdict"]
     if log["has_one_line"]:
         # 2.5.2's profiler has the same frames as fixed releases
         is_sure = (log["expected"], log["release"]) != ("profiler-nested-actions", "lightning==2.5.2")
         assert document["matches"][0]["certain"] is is_sure
         line = log["text"].rstrip().splitlines()[-1]
-        assert log["expected"] in [match["name"] for match in answer(capsys, line)["matches"]], line
+        assert log["expected"] in [match["name"] for match in diagnose.json(line)["matches"]], line
 
 
 @pytest.mark.parametrize("form", EXPORTS["forms"])
-def test_exports_of_tools_are_read(capsys: pytest.CaptureFixture[str], tmp_path: Path, form: str) -> None:
-    (tmp_path / "log").write_text(EXPORTS["forms"][form])
-    document = answer(capsys, str(tmp_path / "log"))
+def test_exports_of_tools_are_read(diagnose: Diagnose, form: str) -> None:
+    document = diagnose.json(diagnose.write("log", EXPORTS["forms"][form]))
     assert main_record(document) == EXPORTS["expected"], document["verdict"]
     match = next(match for match in document["matches"] if match["name"] == EXPORTS["expected"])
     assert match["text"].removeprefix("E   ") == "KeyError: 'pytorch-lightning_version'"
@@ -248,14 +231,11 @@ def test_exports_of_tools_are_read(capsys: pytest.CaptureFixture[str], tmp_path:
         ("nbconvert --to html", "<body", '<img src="data:image/png;base64,{}">'),
     ],
 )
-def test_notebook_with_images_above_the_limit_is_read(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, form: str, before: str, image: str
-) -> None:
+def test_notebook_with_images_above_the_limit_is_read(diagnose: Diagnose, form: str, before: str, image: str) -> None:
     text = EXPORTS["forms"][form]
     at = text.rindex(before) if form == "notebook" else text.index(before)
     at += len(before) if form == "notebook" else 0
-    (tmp_path / "log").write_text(f"{text[:at]}\n{image.format('A' * 9_000_000)}\n{text[at:]}")
-    document = answer(capsys, str(tmp_path / "log"))
+    document = diagnose.json(diagnose.write("log", f"{text[:at]}\n{image.format('A' * 9_000_000)}\n{text[at:]}"))
     assert main_record(document) == EXPORTS["expected"], document["verdict"]
     assert document["left_out"] and EXPORTS["release"] in document["written_by"]["releases"]
 
@@ -372,13 +352,12 @@ WRAPS: dict[str, Callable[[str], Union[str, bytes]]] = {
 
 
 @pytest.mark.parametrize("kind", WRAPS)
-def test_wrapped_traceback_is_read(capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str) -> None:
+def test_wrapped_traceback_is_read(diagnose: Diagnose, kind: str) -> None:
     """The message, the line and all frames of the traceback are found."""
     text = EXPORTS["forms"]["pytest --tb=native"]
     text = text[text.index("Traceback") : text.rindex("=" * 20)]
     content = WRAPS[kind](text)
-    (tmp_path / "log").write_bytes(content if isinstance(content, bytes) else content.encode())
-    document = answer(capsys, str(tmp_path / "log"))
+    document = diagnose.json(diagnose.write("log", content if isinstance(content, bytes) else content.encode()))
     assert main_record(document) == EXPORTS["expected"], document["verdict"]
     match = next(match for match in document["matches"] if match["name"] == EXPORTS["expected"])
     assert (match["text"], match["cause"]) == ("KeyError: 'pytorch-lightning_version'", True)
@@ -386,9 +365,8 @@ def test_wrapped_traceback_is_read(capsys: pytest.CaptureFixture[str], tmp_path:
 
 
 @pytest.mark.parametrize("kind", ["a code block", "syslog", "GitLab", "80 columns", "Kaggle", "nodes"])
-def test_wrapped_output_of_pytest_is_read(capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str) -> None:
+def test_wrapped_output_of_pytest_is_read(diagnose: Diagnose, kind: str) -> None:
     content = WRAPS[kind](EXPORTS["forms"]["pytest --tb=short"])
-    (tmp_path / "log").write_text(str(content))
-    document = answer(capsys, str(tmp_path / "log"))
+    document = diagnose.json(diagnose.write("log", str(content)))
     assert main_record(document) == EXPORTS["expected"], document["verdict"]
     assert EXPORTS["release"] in document["written_by"]["releases"]

@@ -8,22 +8,18 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from lightning_patches import cli
 from lightning_patches.cli.audit import audited as audited_releases
 from lightning_patches.cli.audit import collect, directories
 from lightning_patches.cli.audit.formats import FORMATS
 from tests.support.variants import ROOT
+from tests.unit.commands import Audit
 
 SECRET = "the-password-of-another-user"
-
-
-@pytest.fixture(autouse=True)
-def no_toggle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LIGHTNING_PATCHES", raising=False)
 
 
 @pytest.fixture
@@ -38,11 +34,6 @@ def write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
-
-
-def audit(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any]]:
-    status = cli.main(["audit", "--json", *arguments])
-    return status, json.loads(capsys.readouterr().out)
 
 
 OUTSIDE = {
@@ -65,9 +56,7 @@ OUTSIDE = {
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("way", ["absolute", "relative", "link"])
 @pytest.mark.parametrize("name", OUTSIDE)
-def test_file_outside_of_the_project_is_not_read(
-    capsys: pytest.CaptureFixture[str], project: Path, name: str, way: str, form: str
-) -> None:
+def test_file_outside_of_the_project_is_not_read(audit: Audit, project: Path, name: str, way: str, form: str) -> None:
     secret = project.parent / "secret.txt"
     file = write(project / name, "")
     path = {"absolute": str(secret), "relative": os.path.relpath(secret, file.parent), "link": "secret.txt"}[way]
@@ -78,9 +67,8 @@ def test_file_outside_of_the_project_is_not_read(
         for directory in {project, file.parent}:
             (directory / "secret.txt").symlink_to(secret)
     for what in (project, file):
-        status = cli.main(["audit", str(what), "--format", form])
-        done = capsys.readouterr()
-        said = done.out + done.err
+        status = audit(what, "--format", form)
+        said = audit.out + audit.err
         assert SECRET not in said and "2.3.2" not in said
         assert status == (3 if what == project else 2), said
         assert "secret.txt" in said or form == "github" or what == project and form == "sarif", said
@@ -135,38 +123,33 @@ def test_only_files_of_the_project_are_opened(project: Path) -> None:
         (".github/workflows/ci.yml", f"jobs:\n  a:\n    steps:\n    - run: pip install 'lightning {SECRET}\n"),
     ],
 )
-def test_malformed_text_is_not_quoted(capsys: pytest.CaptureFixture[str], project: Path, name: str, text: str) -> None:
+def test_malformed_text_is_not_quoted(audit: Audit, project: Path, name: str, text: str) -> None:
     file = write(project / name, text)
     for what in (project, file):
         for form in FORMATS:
-            cli.main(["audit", str(what), "--format", form])
-            done = capsys.readouterr()
-            assert SECRET not in done.out + done.err
+            audit(what, "--format", form)
+            assert SECRET not in audit.out + audit.err
 
 
-def test_include_within_the_checkout_is_read(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+def test_include_within_the_checkout_is_read(audit: Audit, project: Path) -> None:
     write(project / "base.txt", "lightning==2.2.5\n")
     file = write(project / "deps" / "requirements.txt", "-r ../base.txt\n")
-    assert cli.main(["audit", str(file)]) == 2, "without .git the project is the directory of the file"
-    assert f"{project / 'base.txt'} is not in the project" in capsys.readouterr().err
+    assert audit(file) == 2, "without .git the project is the directory of the file"
+    assert f"{project / 'base.txt'} is not in the project" in audit.err
     (project / ".git").mkdir()
     for what in (file, project):
-        assert [one["version"] for one in audit(capsys, str(what))[1]["audited"]] == ["2.2.5"]
+        assert [one["version"] for one in audit.audited(what)] == ["2.2.5"]
 
 
-def test_home_with_git_is_not_a_checkout(
-    capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_home_with_git_is_not_a_checkout(audit: Audit, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(project.parent))
     (project.parent / ".git").mkdir()
     file = write(project / "requirements.txt", "-r ../secret.txt\n")
-    assert cli.main(["audit", str(file)]) == 2
-    assert "is not in the project" in capsys.readouterr().err
+    assert audit(file) == 2
+    assert "is not in the project" in audit.err
 
 
-def test_workflow_runs_in_the_parent_of_the_last_github_directory(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_workflow_runs_in_the_parent_of_the_last_github_directory(audit: Audit, tmp_path: Path) -> None:
     checkout = tmp_path / ".github" / "workflows" / "cloned"
     write(tmp_path / "requirements.txt", "lightning==2.2.5\n")
     write(checkout / "requirements.txt", "lightning==2.3.3\n")
@@ -175,67 +158,59 @@ def test_workflow_runs_in_the_parent_of_the_last_github_directory(
         "jobs:\n  a:\n    steps:\n    - run: pip install -r requirements.txt\n",
     )
     for what in (checkout, file):
-        assert {one["version"] for one in audit(capsys, str(what))[1]["audited"]} == {"2.3.3"}
+        assert {one["version"] for one in audit.audited(what)} == {"2.3.3"}
 
 
 class TestUnreadParts:
     """Parts that were not read are listed, and the exit status is not 0."""
 
-    def check(self, capsys: pytest.CaptureFixture[str], directory: Path, *words: str) -> None:
-        status, document = audit(capsys, str(directory))
-        assert status == 3 and document["ok"] is False
+    def check(self, audit: Audit, directory: Path, *words: str) -> None:
+        document = audit.json(directory)
+        assert audit.status == 3
         assert all(any(word in text for text in document["skipped"]) for word in words), document["skipped"]
-        assert cli.main(["audit", str(directory)]) == 3
-        text = capsys.readouterr().out
-        assert "There is no Lightning here" not in text and "not read: " in text
-        assert cli.main(["audit", str(directory), "--format", "sarif"]) == 3
-        (run,) = json.loads(capsys.readouterr().out)["runs"]
-        assert run["invocations"][0]["executionSuccessful"] is False
+        assert audit(directory) == 3
+        assert "There is no Lightning here" not in audit.out and "not read: " in audit.out
+        assert audit.sarif(directory)["invocations"][0]["executionSuccessful"] is False and audit.status == 3
         for form in ("github", "markdown"):
-            assert cli.main(["audit", str(directory), "--format", form]) == 3
-            assert words[0] in capsys.readouterr().out
-        assert cli.main(["audit", str(directory), "--fail-on", "never"]) == 0
-        capsys.readouterr()
+            assert audit(directory, "--format", form) == 3
+            assert words[0] in audit.out
+        assert audit(directory, "--fail-on", "never") == 0
 
-    def test_directories_above_the_limit_are_reported(
-        self, capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        for number in range(5):
-            write(project / str(number) / "requirements.txt", "torch\n")
-        monkeypatch.setattr(directories, "MAX_DIRECTORIES", 4)
-        self.check(capsys, project, "more than 4 directories")
-        monkeypatch.setattr(directories, "MAX_DIRECTORIES", 6)
-        assert audit(capsys, str(project))[0] == 0
-
-    def test_entries_above_the_limit_are_reported(
-        self, capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize(
+        ("module", "limit", "value", "name", "words"),
+        [
+            (directories, "MAX_DIRECTORIES", 4, "{}/requirements.txt", "more than 4 directories"),
+            (directories, "MAX_ENTRIES", 5, "requirements{}.txt", "more than 5 files"),
+            (directories, "MAX_FILES", 3, "requirements{}.txt", "requirements3.txt and 5 others"),
+            (
+                collect,
+                "Budget",
+                lambda: SimpleNamespace(left=1000),
+                "requirements{}.txt",
+                "requirements2.txt was not read",
+            ),
+        ],
+        ids=["directories", "entries", "files", "bytes"],
+    )
+    def test_files_above_a_limit_are_reported(
+        self,
+        audit: Audit,
+        project: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        module: Any,
+        limit: str,
+        value: Any,
+        name: str,
+        words: str,
     ) -> None:
         for number in range(9):
-            write(project / f"{number}.txt", "")
-        write(project / "requirements.txt", "torch\n")
-        monkeypatch.setattr(directories, "MAX_ENTRIES", 5)
-        self.check(capsys, project, "more than 5 files")
-
-    def test_files_above_the_limit_are_reported(
-        self, capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        for number in range(5):
-            write(project / f"requirements{number}.txt", "torch\n")
-        monkeypatch.setattr(directories, "MAX_FILES", 3)
-        self.check(capsys, project, "requirements3.txt and 1 other", "more than 3 files")
-
-    def test_bytes_above_the_limit_are_reported(
-        self, capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        for number in range(3):
-            write(project / f"requirements{number}.txt", "torch\n" * 100)
-        monkeypatch.setattr(collect, "Budget", lambda: type("Budget", (), {"left": 1000})())
-        self.check(
-            capsys, project, "requirements2.txt was not read: the total size of the files before it is too large"
-        )
+            write(project / name.format(number), "torch\n" * 100)
+        assert audit(project) == 0
+        monkeypatch.setattr(module, limit, value)
+        self.check(audit, project, words)
 
     def test_unreadable_directory_is_reported(
-        self, capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
+        self, audit: Audit, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write(project / "requirements.txt", "torch\n")
         write(project / "closed" / "requirements.txt", "lightning==2.2.5\n")
@@ -247,25 +222,23 @@ class TestUnreadParts:
             return scandir(path)
 
         monkeypatch.setattr(os, "scandir", refuse)
-        self.check(capsys, project, "closed cannot be read: Permission denied")
+        self.check(audit, project, "closed cannot be read: Permission denied")
 
-    def test_link_that_leads_out_is_reported(self, capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    def test_link_that_leads_out_is_reported(self, audit: Audit, project: Path) -> None:
         (project / "requirements.txt").symlink_to(project.parent / "secret.txt")
         (project / "requirements").symlink_to(project.parent)
-        self.check(capsys, project, "requirements.txt is a link that leads out", "requirements is a link that leads")
+        self.check(audit, project, "requirements.txt is a link that leads out", "requirements is a link that leads")
 
-    def test_setup_that_names_lightning_is_reported(self, capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    def test_setup_that_names_lightning_is_reported(self, audit: Audit, project: Path) -> None:
         write(project / "setup.py", "setup(install_requires=['lightning'])\n")
         write(project / "requirements.txt", "torch\n")
-        self.check(capsys, project, "setup.py, line 1, names lightning, and was not read")
+        self.check(audit, project, "setup.py, line 1, names lightning, and was not read")
         write(project / "requirements.txt", "lightning==2.6.6\n")
-        status, document = audit(capsys, str(project))
-        assert status == 0 and "setup.py" in document["unclear"][0]
+        document = audit.json(project)
+        assert audit.status == 0 and "setup.py" in document["unclear"][0]
 
 
-def test_file_that_two_others_name_is_listed_once(
-    capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_that_two_others_name_is_listed_once(audit: Audit, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(project / "requirements.txt", "lightning==2.2.5\n")
     write(project / "Dockerfile", "FROM a\nCOPY requirements.txt .\nRUN pip install -r requirements.txt\n")
     write(
@@ -273,16 +246,16 @@ def test_file_that_two_others_name_is_listed_once(
         "jobs:\n  a:\n    steps:\n    - run: pip install -r requirements.txt\n",
     )
     monkeypatch.chdir(project)
-    for what in (".", str(project)):
-        assert len(audit(capsys, what)[1]["audited"]) == 1
+    for what in (".", project):
+        assert len(audit.audited(what)) == 1
 
 
-def test_deep_file_is_found(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+def test_deep_file_is_found(audit: Audit, project: Path) -> None:
     write(project.joinpath(*"abcdefghij", "requirements.txt"), "lightning==2.2.5\n")
-    assert [one["version"] for one in audit(capsys, str(project))[1]["audited"]] == ["2.2.5"]
+    assert [one["version"] for one in audit.audited(project)] == ["2.2.5"]
 
 
-def test_links_inside_the_project_are_followed(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+def test_links_inside_the_project_are_followed(audit: Audit, project: Path) -> None:
     write(project / "pinned.lock.txt", "lightning==2.2.5\n")
     (project / "requirements.txt").symlink_to("pinned.lock.txt")
     write(project / ".hidden" / "requirements.txt", "lightning==2.3.3\n")
@@ -290,17 +263,17 @@ def test_links_inside_the_project_are_followed(capsys: pytest.CaptureFixture[str
     (project / "circle").symlink_to(".")
     (project / "itself").symlink_to("itself")
     (project / "requirements-again.txt").symlink_to("requirements.txt")
-    status, document = audit(capsys, str(project))
+    document = audit.json(project)
     assert {one["version"] for one in document["audited"]} == {"2.2.5", "2.3.3"}
-    assert document["skipped"] == [] and status == 1
+    assert document["skipped"] == [] and audit.status == 1
 
 
-def test_link_to_a_directory_elsewhere_is_listed(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+def test_link_to_a_directory_elsewhere_is_listed(audit: Audit, project: Path) -> None:
     """For example a link to data, which has no files of the project."""
     write(project / "requirements.txt", "lightning==2.6.6\n")
     (project / "data").symlink_to(project.parent)
-    status, document = audit(capsys, str(project))
-    assert status == 0 and document["unclear"] == [f"{project / 'data'} is a link that leads out of the project"]
+    document = audit.json(project)
+    assert audit.status == 0 and document["unclear"] == [f"{project / 'data'} is a link that leads out of the project"]
 
 
 PINNED = "lightning==2.2.5"
@@ -314,30 +287,28 @@ MANY = {
 
 
 @pytest.mark.parametrize("name", MANY)
-def test_equal_requirements_are_counted_once(capsys: pytest.CaptureFixture[str], project: Path, name: str) -> None:
+def test_equal_requirements_are_counted_once(audit: Audit, project: Path, name: str) -> None:
     file = write(project / name, MANY[name])
     for what in (file, project):
         begun = time.process_time()
-        status, document = audit(capsys, str(what))
+        document = audit.json(what)
         assert time.process_time() - begun < 20, "half a minute and more before they were counted once"
-        assert status == 1 and len(document["audited"]) == 1
+        assert audit.status == 1 and len(document["audited"]) == 1
 
 
 @pytest.mark.parametrize(
     "line", ["lightning==2.{0}.{1}", "lightning>=2.0,!=2.0.{0}.{1}", "lightning>=2\ntorch==1.13.1+cu{0}{1}"]
 )
-def test_different_requirements_are_limited(capsys: pytest.CaptureFixture[str], project: Path, line: str) -> None:
+def test_different_requirements_are_limited(audit: Audit, project: Path, line: str) -> None:
     file = write(project / "requirements.txt", "".join(f"{line.format(a, b)}\n" for a in range(50) for b in range(50)))
-    status, document = audit(capsys, str(file))
+    document = audit.json(file)
     assert len(document["audited"]) <= collect.MAX_REQUIREMENTS
-    assert document["skipped"] and status in (1, 3)
+    assert document["skipped"] and audit.status in (1, 3)
 
 
-def test_requirements_of_all_files_are_limited(
-    capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requirements_of_all_files_are_limited(audit: Audit, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audited_releases, "MAX_AUDITED", 3)
     for number in range(5):
         write(project / f"requirements{number}.txt", "lightning==2.6.6\n")
-    status, document = audit(capsys, str(project))
-    assert status == 3 and len(document["audited"]) == 3 and "more than 3 requirements" in document["skipped"][0]
+    document = audit.json(project)
+    assert audit.status == 3 and len(document["audited"]) == 3 and "more than 3 requirements" in document["skipped"][0]

@@ -10,30 +10,19 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 import pytest
 
-from lightning_patches import cli
 from lightning_patches.cli.audit.pins import are_compatible
 from lightning_patches.engine import fingerprints
 from lightning_patches.known import releases
 from tests.support.variants import ROOT
+from tests.unit.commands import Audit
 
 sys.path.append(str(ROOT / "scripts"))
 import _bounds  # isort: skip
 import _releases  # isort: skip
-
-
-@pytest.fixture(autouse=True)
-def no_toggle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("LIGHTNING_PATCHES", raising=False)
-
-
-def audit(capsys: pytest.CaptureFixture[str], path: Path, text: str) -> tuple[int, list[dict[str, Any]]]:
-    path.write_text(text)
-    status = cli.main(["audit", "--json", str(path)])
-    return status, json.loads(capsys.readouterr().out)["audited"]
 
 
 @pytest.mark.parametrize("distribution", releases.DISTRIBUTIONS)
@@ -133,112 +122,135 @@ def taken_by_pip(index: str, python: str, lines: list[str], tmp_path: Path) -> d
     ],
 )
 def test_range_resolves_to_the_release_of_pip(
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    index: str,
-    python: str,
-    lines: list[str],
-    version: Optional[str],
+    audit: Audit, tmp_path: Path, index: str, python: str, lines: list[str], version: Optional[str]
 ) -> None:
     (name,) = (line.partition(">")[0] for line in lines if line.partition(">")[0] in releases.DISTRIBUTIONS)
     assert taken_by_pip(index, python, lines, tmp_path).get(name) == version
     text = "".join(f"  - {line}\n" for line in lines)
-    status, (one,) = audit(capsys, tmp_path / "environment.yml", f"dependencies:\n- python={python}\n- pip:\n{text}")
+    file = audit.write("environment.yml", f"dependencies:\n- python={python}\n- pip:\n{text}")
+    (one,) = audit.audited(file)
     assert one["version"] == version
-    assert (status == 3) is (version is None)
+    assert (audit.status == 3) is (version is None)
 
 
 # -------------------------------------------------------------------- every format
 
-ONE_FILE = {
-    "requirements.txt": "torch==1.13.1\nlightning>=2.0\n",
-    "included.txt": "lightning>=2.0\n-c pins.txt\n",
-    "pyproject.toml": '[project]\nname = "x"\ndependencies = ["lightning>=2.0", "torch==1.13.1"]\n',
-    "poetry/pyproject.toml": '[tool.poetry.dependencies]\nlightning = ">=2.0"\ntorch = "~1.13"\n',
-    "extra/pyproject.toml": '[project.optional-dependencies]\ntrain = ["lightning>=2.0", "torch==1.13.1"]\n',
-    "Pipfile": '[packages]\nlightning = ">=2.0"\ntorch = "==1.13.1"\n',
-    "pixi.toml": '[dependencies]\nlightning = ">=2.0"\npytorch = "1.13.*"\n',
-    "environment.yml": "dependencies:\n- pytorch=1.13.1=py3.10_cuda11.7\n- lightning>=2.0\n",
-    "pip/environment.yml": "dependencies:\n- pip:\n  - torch==1.13.1\n  - lightning>=2.0\n",
-    "Dockerfile": "FROM a\nRUN pip install 'lightning>=2.0' torch==1.13.1\n",
-    "copied/Dockerfile": "FROM a\nCOPY pins.txt .\nRUN pip install 'lightning>=2.0' -r pins.txt\n",
-    "train.ipynb": '{"cells": [{"cell_type": "code", "source": "!pip install torch==1.13.1 \'lightning>=2.0\'"}]}',
-    "action.yml": "runs:\n  steps:\n  - run: pip install torch==1.13.1 'lightning>=2.0'\n",
-}
+RESOLVED = """
+- | lightning==2.2 | 2.2.0
+- | lightning~=2.2.0 | 2.2.5
+- | lightning~=2.2 | 2.6.6
+- | Pytorch_Lightning[extra]~=2.3.0 | 2.3.3 | not pinned; 2.3.3 is the newest known release that matches
+- | pytorch-lightning>=3 | -
+- | https://host/a/pytorch_lightning-2.2.5-py3-none-any.whl | 2.2.5
+- | git+https://github.com/Lightning-AI/pytorch-lightning@2.2.5 | 2.2.5
+- | git+https://github.com/Lightning-AI/pytorch-lightning@master | -
+- | pytorch-lightning~=1.7.0 | 1.7.7
+- | pytorch-lightning<2 | 1.9.5
+- | lightning<2 | 1.9.5
+- | lightning==1.9.5 | 1.9.5
+- | pytorch-lightning>=1.5,<1.6 | 1.5.10.post0
+- | pytorch-lightning==1.6.* | 1.6.5.post0
+- | pytorch-lightning<=1.8.3 | 1.8.3
+- | lightning>=1.9,!=2.6.6 | 2.6.5
+- | lightning>=2.6.1,<2.6.4 | 2.6.1
+- | pytorch-lightning<1.5 | -
+- | lightning<1.8 | -
+- | lightning=2.2.4 | 2.2.4
+- | lightning=2.2.* | 2.2.5
+- | lightning=2.* | 2.6.6
+- | lightning=2.2 | 2.2.5
+- | conda-forge::pytorch-lightning=2.2.4=py_0 | 2.2.4
+- | lightning 2.2.4 | 2.2.4
+- | lightning^2.1 | 2.6.6
+environment.yml | - lightning=2.* | 2.6.6
+environment.yml | - lightning=2.2.* | 2.2.5
+environment.yml | - lightning=2.2 | 2.2.5
+environment.yml | - lightning 2.2.* | 2.2.5
+environment.yml | - lightning>=2.1,<2.3 | 2.2.5
+environment.yml | - conda-forge::lightning=2.2.5=pyhd8ed1ab_0 | 2.2.5
+environment.yml | - lightning[version='>=2.1,<2.3'] | 2.2.5
+environment.yml | - lightning 1.9.*|2.2.* | 2.2.5
+environment.yml | - lightning~=2.2.0 | 2.2.5
+environment.yml | - lightning >=2.0.*,<2.1a0 | 2.0.9.post0
+environment.yml | - pytorch-lightning=1.7 | 1.7.7
+environment.yml | - lightning 1.9.*|2.2.* & - python 3.8.*|3.11.* | 2.2.5
+environment.yml | - python=3.9 & - lightning | 2.6.0 | and allows python
+environment.yml | - python=3.8.10 & - lightning | 2.3.3 | and allows python
+environment.yml | - python=3.8.10 & - pytorch-lightning | 2.4.0 | and allows python
+environment.yml | - pip: &   - lightning==2.2.5 ; python_version<'3.9' & \
+  - lightning==2.6.6 ; python_version>='3.9' & - python=3.8 | 2.2.5
+environment.yml | - pip: &   - lightning==2.2.5 ; python_version<'3.9' & \
+  - lightning==2.6.6 ; python_version>='3.9' & - python=3.12 | 2.6.6
+pyproject.toml | [tool.poetry.dependencies] & pytorch-lightning = "^2.2" | 2.6.6
+pyproject.toml | [tool.poetry.dependencies] & pytorch-lightning = "~2.2.1" | 2.2.5
+pyproject.toml | [tool.poetry.dependencies] & pytorch-lightning = "2.2.*" | 2.2.5
+pyproject.toml | [tool.poetry.dependencies] & pytorch-lightning = ">=2.1,<2.3" | 2.2.5
+pyproject.toml | [tool.poetry.dependencies] & pytorch-lightning = "*" | 2.6.6
+pyproject.toml | [tool.poetry.dependencies] & python = "^3.8" & lightning = "*" | 2.3.3
+pyproject.toml | [project] & requires-python = ">=3.8" & dependencies = ["lightning"] | 2.6.6
+pyproject.toml | [project] & requires-python = ">=3.9" & dependencies = ["lightning"] & [tool.pdm] | 2.6.0
+pyproject.toml | [project] & requires-python = ">=3.8,<3.9" & dependencies = ["lightning"] | 2.3.3 | and allows python
+Pipfile | [packages] & lightning = "*" & [requires] & python_version = "3.9" | 2.6.0
+Dockerfile | FROM python:3.9-slim & RUN pip install lightning | 2.6.0 | and allows python
+Dockerfile | FROM python:3.8 & RUN pip install torch==2.0.1 & RUN pip install pytorch-lightning | -
+requirements.txt | lightning>=2.0 & lightning<2.3 | 2.2.5
+requirements.txt | pytorch-lightning==1.6.* & torch==1.8 | 1.6.5.post0
+requirements.txt | lightning==2.6.6 & torch==1.13.1 | 2.6.6
+requirements.txt | lightning>=2 & torchvision==0.15.2+cu118 | 2.3.3
+requirements.txt | pytorch-lightning>=1.6 & torchaudio==0.12.1 | 2.1.4
+requirements.txt | lightning>=2 & torch @ https://a.org/torch-1.13.1-cp310-cp310-linux_x86_64.whl | 2.2.5
+requirements.txt | lightning<=1.8.0 | -
+requirements.txt | lightning==1.8.0 | 1.8.0
+"""
+"""Name of a file, or ``-`` for the command line | its lines | the release | words of the note."""
+
+WITH_TORCH = """
+requirements.txt | torch==1.13.1 & lightning>=2.0
+included.txt | lightning>=2.0 & -c pins.txt
+pyproject.toml | [project] & name = "x" & dependencies = ["lightning>=2.0", "torch==1.13.1"]
+pyproject.toml | [tool.poetry.dependencies] & lightning = ">=2.0" & torch = "~1.13"
+pyproject.toml | [project.optional-dependencies] & train = ["lightning>=2.0", "torch==1.13.1"]
+Pipfile | [packages] & lightning = ">=2.0" & torch = "==1.13.1"
+pixi.toml | [dependencies] & lightning = ">=2.0" & pytorch = "1.13.*"
+environment.yml | - pytorch=1.13.1=py3.10_cuda11.7 & - lightning>=2.0
+environment.yml | - pip: &   - torch==1.13.1 &   - lightning>=2.0
+Dockerfile | FROM a & RUN pip install 'lightning>=2.0' torch==1.13.1
+Dockerfile | FROM a & COPY pins.txt . & RUN pip install 'lightning>=2.0' -r pins.txt
+train.ipynb | {"cells": [{"cell_type": "code", "source": "!pip install torch==1.13.1 'lightning>=2.0'"}]}
+action.yml | runs: &   steps: &   - run: pip install torch==1.13.1 'lightning>=2.0'
+"""
+SEPARATE = """
+Dockerfile | FROM pytorch/pytorch:1.13.1-cuda11.6 & RUN pip install 'lightning>=2.0'
+Dockerfile | FROM a & RUN pip install torch==1.13.1 & RUN pip install 'lightning>=2.0'
+environment.yml | - pytorch=1.13.1 & - pip: &   - lightning>=2.0
+pyproject.toml | [project] & dependencies = ["lightning>=2.0"] & optional-dependencies.a = ["torch==1.13.1"]
+requirements.txt | lightning>=2.0 & torch==1.13.1 & torch==2.6.0
+"""
+"""Files that leave open which torch is installed, since pip may replace a torch that an earlier command installed."""
+ROWS = [
+    *RESOLVED.strip().splitlines(),
+    *(
+        f"{row} | 2.2.5 | 2.2.5 is the newest known release that matches and allows torch"
+        for row in WITH_TORCH.strip().splitlines()
+    ),
+    *(f"{row} | - | 2.6.6 | 2.2.5 with torch==1.13.1" for row in SEPARATE.strip().splitlines()),
+]
 
 
-@pytest.mark.parametrize("name", ONE_FILE)
-def test_range_takes_the_other_pins_of_the_file_into_account(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
-) -> None:
-    path = tmp_path / name
-    path.parent.mkdir(exist_ok=True)
-    (path.parent / "pins.txt").write_text("torch==1.13.1\n")
-    status, (one,) = audit(capsys, path, ONE_FILE[name])
-    assert (status, one["version"], one["known"]) == (1, "2.2.5", True)
-    assert "2.2.5 is the newest known release that matches and allows torch" in one["notes"][0]
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("Dockerfile", "FROM pytorch/pytorch:1.13.1-cuda11.6\nRUN pip install 'lightning>=2.0'\n"),
-        ("Dockerfile", "FROM a\nRUN pip install torch==1.13.1\nRUN pip install 'lightning>=2.0'\n"),
-        ("environment.yml", "dependencies:\n- pytorch=1.13.1\n- pip:\n  - lightning>=2.0\n"),
-        (
-            "pyproject.toml",
-            '[project]\ndependencies = ["lightning>=2.0"]\noptional-dependencies.a = ["torch==1.13.1"]\n',
-        ),
-        ("requirements.txt", "lightning>=2.0\ntorch==1.13.1\ntorch==2.6.0\n"),
-    ],
-)
-def test_range_that_other_requirements_leave_open_is_not_resolved(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, text: str
-) -> None:
-    """pip may replace a torch that an earlier command installed."""
-    status, (one,) = audit(capsys, tmp_path / name, text)
-    assert (status, one["version"], one["known"], one["bugs"]) == (3, None, False, [])
-    assert "2.6.6" in one["notes"][0] and "2.2.5 with torch==1.13.1" in one["notes"][0]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "version"),
-    [
-        ("pyproject.toml", '[project]\nrequires-python = ">=3.8"\ndependencies = ["lightning"]\n', "2.6.6"),
-        ("pyproject.toml", '[tool.poetry.dependencies]\npython = "^3.8"\nlightning = "*"\n', "2.3.3"),
-        ("pyproject.toml", '[project]\nrequires-python = ">=3.9"\ndependencies = ["lightning"]\n[tool.pdm]\n', "2.6.0"),
-        ("Pipfile", '[packages]\nlightning = "*"\n[requires]\npython_version = "3.9"\n', "2.6.0"),
-        ("Dockerfile", "FROM python:3.8\nRUN pip install torch==2.0.1\nRUN pip install pytorch-lightning\n", None),
-        ("environment.yml", "dependencies:\n- python=3.8\n- pytorch-lightning\n", "2.4.0"),
-        ("environment.yml", "dependencies:\n- lightning 1.9.*|2.2.*\n- python 3.8.*|3.11.*\n", "2.2.5"),
-        ("requirements.txt", "lightning>=2.0\nlightning<2.3\n", "2.2.5"),
-        ("requirements.txt", "pytorch-lightning==1.6.*\ntorch==1.8\n", "1.6.5.post0"),
-        ("requirements.txt", "lightning==2.6.6\ntorch==1.13.1\n", "2.6.6"),
-        ("requirements.txt", "lightning>=2\ntorchvision==0.15.2+cu118\n", "2.3.3"),
-        ("requirements.txt", "pytorch-lightning>=1.6\ntorchaudio==0.12.1\n", "2.1.4"),
-        (
-            "requirements.txt",
-            "lightning>=2\ntorch @ https://a.org/torch-1.13.1-cp310-cp310-linux_x86_64.whl\n",
-            "2.2.5",
-        ),
-        ("requirements.txt", "lightning<=1.8.0\n", None),
-        ("requirements.txt", "lightning==1.8.0\n", "1.8.0"),
-    ],
-)
-def test_range_resolves_with_other_requirements(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, text: str, version: Optional[str]
-) -> None:
-    _, (one, *_) = audit(capsys, tmp_path / name, text)
-    assert one["version"] == version
-
-
-@pytest.mark.parametrize(("python", "version"), [("3.8", "2.2.5"), ("3.12", "2.6.6")])
-def test_markers_are_those_of_the_python_of_the_file(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, python: str, version: str
-) -> None:
-    text = "- pip:\n  - lightning==2.2.5 ; python_version<'3.9'\n  - lightning==2.6.6 ; python_version>='3.9'\n"
-    _, (one,) = audit(capsys, tmp_path / "environment.yml", f"dependencies:\n{text}- python={python}\n")
-    assert one["version"] == version
+@pytest.mark.parametrize("row", ROWS)
+def test_range_resolves_with_the_other_requirements_of_its_file(audit: Audit, row: str) -> None:
+    name, text, version, *words = row.split(" | ")
+    lines = [*(["dependencies:"] if name == "environment.yml" else []), *text.split(" & ")]
+    audit.write("pins.txt", "torch==1.13.1\n")
+    (one, *_) = audit.audited(text if name == "-" else audit.write(name, "\n".join(lines)))
+    is_resolved = version != "-"
+    assert (one["version"], one["known"], audit.status == 3) == (
+        version if is_resolved else None,
+        is_resolved,
+        not is_resolved,
+    )
+    assert bool(one["bugs"]) is is_resolved
+    assert all(part in one["notes"][0] for part in words)
 
 
 @pytest.mark.parametrize(

@@ -130,20 +130,12 @@ class TestStatus:
 
     def test_status_json_has_its_fields(self):
         document = json.loads(call("status", "--json", env=environment(release("lightning", "2.3.3"))).stdout)
-        assert {name: type(value).__name__ for name, value in document.items()} == {
-            "schema": "int",
-            "lightning_patches": "str",
-            "python": "dict",
-            "toggle": "dict",
-            "distributions": "list",
-            "patches": "list",
-            "suggested": "list",
-            "script": "list",
-            "summary": "dict",
-            "fixes": "dict",
-            "figures": "dict",
-            "ok": "bool",
-        }
+        types = {
+            int: "schema", bool: "ok", str: "lightning_patches", dict: "python toggle summary fixes figures",
+            list: "distributions patches suggested script",
+        }  # fmt: skip
+        expected = {name: kind for kind, names in types.items() for name in names.split()}
+        assert {name: type(value) for name, value in document.items()} == expected
         assert set(document["python"]) == {"version", "executable"}
         assert set(document["toggle"]) == {"variable", "value", "error", "strict", "quiet", "selected"}
         assert set(document["distributions"][0]) == {
@@ -817,11 +809,6 @@ class TestUsage:
             assert f"See `lightning-patches {arguments[0]} --help`." in done.stderr
         assert "usage: lightning-patches audit" in call("audit", "--fail-on", "x", env=environment()).stderr
 
-    @pytest.mark.parametrize("name", cli.commands())
-    def test_help_lists_exit_statuses_once(self, name):
-        text = call(name, "--help", env=environment()).stdout
-        assert len(re.findall(r"^exit status", text, re.MULTILINE)) <= 1
-
     def test_version_is_printed(self):
         done = call("--version", env=environment())
         assert done.returncode == 0
@@ -829,22 +816,18 @@ class TestUsage:
         assert re.fullmatch(r"lightning-patches \d+\.\d+\.\d+\S*\n", done.stdout)
 
     def test_help_lists_commands_and_exit_statuses(self):
-        done = call("--help", env=environment())
+        done = call("--help", env=environment(COLUMNS="80"))
         assert done.returncode == 0, done
-        assert "exit status:" in done.stdout
+        assert "exit status:" in done.stdout and max(map(len, done.stdout.splitlines())) <= 80
         for name in cli.commands():
             assert re.search(rf"^ +{name}\b", done.stdout, re.M), name
 
-    @pytest.mark.parametrize("name", ["", *cli.commands()])
-    def test_help_fits_a_terminal(self, name):
-        text = call(*filter(None, [name]), "--help", env=environment(COLUMNS="80")).stdout
-        assert max(map(len, text.splitlines())) <= 80
-
     @pytest.mark.parametrize("name", cli.commands())
-    def test_help_shows_the_docstring_of_a_command(self, name):
-        done = call(name, "--help", env=environment())
-        assert done.returncode == 0, done
-        assert f"usage: lightning-patches {name}" in done.stdout
+    def test_help_of_a_command_has_its_usage_and_fits_a_terminal(self, name):
+        done = call(name, "--help", env=environment(COLUMNS="80"))
+        assert done.returncode == 0 and f"usage: lightning-patches {name}" in done.stdout, done
+        assert len(re.findall(r"^exit status", done.stdout, re.MULTILINE)) <= 1
+        assert max(map(len, done.stdout.splitlines())) <= 80
 
     def test_no_command_prints_help(self):
         done = call(env=environment())

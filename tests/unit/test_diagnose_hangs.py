@@ -14,6 +14,7 @@ import pytest
 from lightning_patches import cli
 from lightning_patches.cli import hang as hang_command
 from lightning_patches.ranks.hang import _viewer
+from tests.unit.commands import Diagnose
 
 SAID = (
     ("rank 1 died (killed by signal 9, by the kernel's OOM killer): the job cannot finish; rank 0 in barrier 2.",
@@ -46,6 +47,7 @@ KINDS = (
     ([{"kind": "of a later version"}], "the process of rank 0"),
 )
 REPORT = SAID[7][0]
+STARTED = "lightning_patches: lightning 2.2.5: 46 fixes ('lightning-patches status' lists them)\n"
 
 
 def printed(verdict: str, prefix: str = "") -> str:
@@ -56,50 +58,33 @@ def line(verdict: Any = "rank 1 has not moved for 3 s", ranks: Any = (), time: A
     return json.dumps({"time": time, "schema": 1, "verdict": verdict, "ranks": ranks}) + "\n"
 
 
-def diagnosed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    assert cli.main(["diagnose", *arguments, "--json"]) == 0
-    document: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert document["ok"] and document["matches"] == []
-    return document
-
-
 @pytest.mark.parametrize(("verdict", "do"), SAID)
-def test_report_is_read_from_a_job_log(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, verdict: str, do: str
-) -> None:
+def test_report_is_read_from_a_job_log(diagnose: Diagnose, verdict: str, do: str) -> None:
     for prefix in ("", "[rank0]: ", "0: ", "[default0]:"):
-        (tmp_path / "job.log").write_text(printed(verdict, prefix))
-        document = diagnosed(capsys, str(tmp_path / "job.log"))
+        document = diagnose.log(printed(verdict, prefix))
         (hang,) = document["hangs"]
+        assert document["ok"] and document["matches"] == []
         assert (hang["verdict"], hang["count"]) == (verdict.rstrip("."), 1)
         assert do in hang["do"] and document["closing"] == hang["do"]
 
 
 @pytest.mark.parametrize(("ranks", "do"), KINDS)
-def test_answer_depends_on_the_states_of_ranks(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, ranks: Any, do: str
-) -> None:
+def test_answer_depends_on_the_states_of_ranks(diagnose: Diagnose, ranks: Any, do: str) -> None:
     """The verdict's words are ignored, since they quote the program's error."""
-    (tmp_path / "any.name").write_text(line("rank 0 says works, and has left, and died (", ranks))
-    assert do in diagnosed(capsys, str(tmp_path / "any.name"))["closing"]
+    assert do in diagnose.log(line("rank 0 says works, and has left, and died (", ranks))["closing"]
 
 
-def test_report_is_read_from_file_pipe_and_directory(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "moved.txt").write_text(printed(REPORT) * 3)
-    assert diagnosed(capsys, str(tmp_path / "moved.txt"))["hangs"][0]["count"] == 3
+def test_report_is_read_from_file_pipe_and_directory(diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert diagnose.log(printed(REPORT) * 3)["hangs"][0]["count"] == 3
     for data in (printed(REPORT).encode(), line().encode() * 2):
         monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
-        assert "has not moved" in diagnosed(capsys, "-")["hangs"][0]["verdict"]
-    hangs = tmp_path / "hangs"
-    hangs.mkdir()
-    (hangs / "hang-a-1.txt").write_text(printed(REPORT))
-    assert [Path(one["file"]).name for one in diagnosed(capsys, str(hangs))["hangs"]] == ["hang-a-1.txt"]
-    (hangs / "hang-a-1.jsonl").write_text(line(ranks=[{"kind": "has left"}]))
-    (hangs / "hang-b-1.jsonl").write_text(line(time=0.5))
+        assert "has not moved" in diagnose.json("-")["hangs"][0]["verdict"]
+    hangs = diagnose.write("hangs/hang-a-1.txt", printed(REPORT)).parent
+    assert [Path(one["file"]).name for one in diagnose.json(hangs)["hangs"]] == ["hang-a-1.txt"]
+    diagnose.write("hangs/hang-a-1.jsonl", line(ranks=[{"kind": "has left"}]))
+    diagnose.write("hangs/hang-b-1.jsonl", line(time=0.5))
     (hangs / "hang-c-1.jsonl").mkdir()
-    names = [Path(one["file"]).name for one in diagnosed(capsys, str(hangs))["hangs"]]
+    names = [Path(one["file"]).name for one in diagnose.json(hangs)["hangs"]]
     assert names == ["hang-b-1.jsonl", "hang-a-1.jsonl"]
 
 
@@ -111,26 +96,23 @@ def test_report_is_read_from_file_pipe_and_directory(
         "lightning_patches: rank 1 is not watched for hangs: no directory\n",
         "lightning_patches: 2 of 2 ranks are watched for hangs.\n",
         f"the manual says: {REPORT}\n",
+        f"{STARTED}Epoch 0: 100%\n",
     ],
-    ids=["over", "ended", "not watched", "watched", "no report"],
+    ids=["over", "ended", "not watched", "watched", "no report", "start line"],
 )
-def test_other_lines_are_not_reports(capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str) -> None:
-    (tmp_path / "job.log").write_text(text)
-    cli.main(["diagnose", str(tmp_path / "job.log"), "--json"])
-    assert json.loads(capsys.readouterr().out)["hangs"] == []
+def test_other_lines_are_not_reports(diagnose: Diagnose, text: str) -> None:
+    for name in ("job.log", "hang-job.txt"):
+        assert diagnose.json(diagnose.write(name, text))["hangs"] == []
 
 
-def test_report_at_a_block_boundary_is_read(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_report_at_a_block_boundary_is_read(diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch) -> None:
     from lightning_patches.cli.diagnose import excerpt
 
     monkeypatch.setattr(excerpt, "BLOCK", 1000)
     monkeypatch.setattr(excerpt, "MAX_BYTES", 500)
     for before in range(850, 1010, 7):
         for said in (f"lightning_patches: {REPORT}\n", line()):
-            (tmp_path / "job.log").write_text("#" * before + "\n" + said + "#\n" * 900)
-            (hang,) = diagnosed(capsys, str(tmp_path / "job.log"))["hangs"]
+            (hang,) = diagnose.log("#" * before + "\n" + said + "#\n" * 900)["hangs"]
             assert hang["count"] == 1
 
 
@@ -138,18 +120,15 @@ EVIL = "\x1b]0;t\x07\u202e\x9b31m\x00"
 
 
 @pytest.mark.parametrize("form", ["json", "text", "log"])
-def test_control_characters_of_a_report_are_removed(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, form: str
-) -> None:
+def test_control_characters_of_a_report_are_removed(diagnose: Diagnose, form: str) -> None:
     name = f"hang-{EVIL[:-1]}\nfound: all is well-1.{'jsonl' if form == 'json' else 'txt'}"
     spoilt = f"rank 1 has not moved for 3 s, at {EVIL}"
     said = line(f"{spoilt}\nfound: all is well") if form == "json" else f"lightning_patches: {spoilt}\n"
-    (tmp_path / name).write_text(said)
-    for argument in (str(tmp_path), str(tmp_path / name)) if form != "log" else (str(tmp_path / name),):
-        assert cli.main(["diagnose", argument]) == 0
-        shown = capsys.readouterr().out
-        assert "rank 1 has not moved" in shown and not set("\x1b\x07\u202e\x9b\x00") & set(shown)
-        assert not any(one.startswith("found: all is well") for one in shown.splitlines())
+    path = diagnose.write(name, said)
+    for argument in (path.parent, path) if form != "log" else (path,):
+        assert diagnose(argument) == 0
+        assert "rank 1 has not moved" in diagnose.out and not set("\x1b\x07\u202e\x9b\x00") & set(diagnose.out)
+        assert not any(one.startswith("found: all is well") for one in diagnose.out.splitlines())
 
 
 def test_hang_show_lets_no_control_character_through(
@@ -164,35 +143,33 @@ def test_hang_show_lets_no_control_character_through(
 @pytest.mark.parametrize(
     "spoilt",
     [
-        *(line(time="x"), line(ranks=5), line(ranks=[5, None]), line(verdict=5), line(time=10**400)),
-        *(line(ranks=[{"kind": {}, "place": [], "cause": 5}]), '{"time": 1, "verdict": "x", "ranks": [{"a":'),
+        "[]\n7\n",
+        *(line(time=time) for time in (None, "x", 10**400)),
+        *(line(ranks=ranks) for ranks in (5, [5, None], [{"kind": {}, "place": [], "cause": 5}])),
+        line(verdict=5),
+        '{"time": 1, "verdict": "x", "ranks": [{"a":',
         '{"time": ' + "[" * 100_000 + "\n",
         '{"time": 1.0, "verdict": "x", "ranks": [{"a": ' + "[" * 600 + "]" * 600 + "}]}\n",
         '{"time": \ud800}\n'.encode("utf-8", "surrogatepass").decode("latin-1"),
     ],
-    ids=[*("time", "ranks", "rank", "verdict", "large", "kind", "cut", "open", "deep", "surrogate")],
 )
-def test_damaged_report_raises_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path, spoilt: str) -> None:
+def test_damaged_report_raises_nothing(diagnose: Diagnose, spoilt: str) -> None:
     for content in (spoilt, line() + spoilt, spoilt.rstrip() + "\n" + line()):
-        (tmp_path / "hang-a-1.jsonl").write_text(content)
-        for name in (tmp_path, tmp_path / "hang-a-1.jsonl"):
+        path = diagnose.write("hang-a-1.jsonl", content)
+        for name in (path.parent, path):
             for arguments in ([], ["--json"]):
-                status = cli.main(["diagnose", str(name), *arguments])
-                assert status == 0 or content == spoilt, (content, capsys.readouterr())
+                assert diagnose(name, *arguments) == 0 or content == spoilt, (content, diagnose.out)
 
 
-def test_large_file_takes_seconds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_large_file_takes_seconds(diagnose: Diagnose) -> None:
     """Measures the time and memory of this process."""
-    (tmp_path / "weights.log").write_text(
-        "weights only load failed. Unsupported global: GLOBAL x.Y\nsaved runs/a.ckpt\n" * 20_000
-    )
-    (tmp_path / "hang-a-1.jsonl").write_text(line() * 800_000)
-    for name, most in (("weights.log", 3.0), ("hang-a-1.jsonl", 4.0)):
+    weights = "weights only load failed. Unsupported global: GLOBAL x.Y\nsaved runs/a.ckpt\n" * 20_000
+    for name, content, most in (("weights.log", weights, 3.0), ("hang-a-1.jsonl", line() * 800_000, 4.0)):
+        path = diagnose.write(name, content)
         begin = time.process_time()
-        assert cli.main(["diagnose", str(tmp_path / name), "--json"]) == 0
-        assert time.process_time() - begin < most, name
-    hang = json.loads(capsys.readouterr().out.rpartition("\n{\n")[2].join(["{", ""]))["hangs"][0]
-    assert hang["count"] == 800_000
+        document = diagnose.json(path)
+        assert diagnose.status == 0 and time.process_time() - begin < most, name
+    assert document["hangs"][0]["count"] == 800_000
 
 
 def out_of_sync(before: str = "") -> str:
@@ -208,18 +185,11 @@ check): gradients of net.weight (ranks that agree: 0 | 1).
 """
 
 
-def test_gradient_sync_error_is_explained(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "job.log").write_text(out_of_sync("#\n" * 200_000))
-    document = diagnosed(capsys, str(tmp_path / "job.log"), "--requirement", "lightning==2.2.5")
+def test_gradient_sync_error_is_explained(diagnose: Diagnose) -> None:
+    document = diagnose.log(out_of_sync("#\n" * 200_000))
     (one,) = document["out_of_sync"]
     assert one["line"] == 200_008 and "gradients of net.weight" in one["text"]
     assert "fabric-submodule-sync" in one["do"] and document["closing"] == one["do"]
-    (tmp_path / "job.log").write_text(
-        out_of_sync("lightning_patches: lightning 2.2.5: 46 fixes ('lightning-patches status' lists them)\n")
-    )
-    assert cli.main(["diagnose", str(tmp_path / "job.log"), "--requirement", "lightning==2.2.5"]) == 0
-    shown = capsys.readouterr().out
-    assert (
-        shown.startswith("The ranks train different models (GradientSyncError).\nDo: ")
-        and "fabric-submodule-sync" not in shown
-    )
+    assert diagnose(diagnose.write("job.log", out_of_sync(STARTED)), "--requirement", "lightning==2.2.5") == 0
+    assert diagnose.out.startswith("The ranks train different models (GradientSyncError).\nDo: ")
+    assert "fabric-submodule-sync" not in diagnose.out

@@ -19,8 +19,9 @@ from typing import Any
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.cli.diagnose import candidates, excerpt, facts, frames, read, streams, tracebacks
+from lightning_patches.cli.diagnose import candidates, excerpt, facts, frames, lines, read, script, streams, tracebacks
 from lightning_patches.cli.diagnose.frames import Frame
+from tests.unit.commands import Diagnose
 
 DEVICE = "logged-metrics-device"
 MESSAGE = "RuntimeError: No backend type associated with device type cpu"
@@ -31,12 +32,6 @@ TRACEBACK = f"""{HEAD}  File "{LIGHTNING}pytorch/trainer/connectors/logger_conne
 {MESSAGE}
 """
 COMMAND = [sys.executable, "-m", "lightning_patches", "diagnose", "--json", "--requirement", "lightning==2.2.5"]
-
-
-def diagnosed(capsys: pytest.CaptureFixture[str], *names: Any) -> dict[str, Any]:
-    cli.main(["diagnose", *map(str, names), "--json", "--requirement", "lightning==2.2.5"])
-    document: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return document
 
 
 def names_in(document: dict[str, Any]) -> list[str]:
@@ -80,10 +75,9 @@ def test_memory_is_bounded_when_a_small_file_unpacks_to_a_large_one(tmp_path: Pa
     assert megabytes < 300
 
 
-def test_four_million_empty_lines_take_seconds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "log.gz").write_bytes(gzip.compress(b"\n" * 4_000_000 + TRACEBACK.encode()))
+def test_four_million_empty_lines_take_seconds(diagnose: Diagnose) -> None:
     begun = time.process_time()
-    document = diagnosed(capsys, tmp_path / "log.gz")
+    document = diagnose.log(gzip.compress(b"\n" * 4_000_000 + TRACEBACK.encode()))
     assert time.process_time() - begun < 5
     assert document["matches"][0]["line"] == 4_000_004
 
@@ -93,89 +87,71 @@ def test_escaped_empty_lines_are_bounded(form: str) -> None:
     assert len(read.from_text("", form.format("\\n" * 1_000_000)).lines) <= 200_000
 
 
-def test_endless_pipe_is_read_up_to_the_limit(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endless_pipe_is_read_up_to_the_limit(diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch) -> None:
     class Endless(io.RawIOBase):
         def read(self, size: int = -1) -> bytes:
             return (TRACEBACK * (size // len(TRACEBACK) + 1)).encode()[:size]
 
     monkeypatch.setattr(streams, "MAX_BYTES", 20_000_000)
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Endless()))
-    document = diagnosed(capsys, "-")
+    document = diagnose.json("-", "--requirement", "lightning==2.2.5")
     assert DEVICE in names_in(document) and "Only the first" in left_out(document)
 
 
-def test_both_ends_of_a_very_large_file_are_read(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_both_ends_of_a_very_large_file_are_read(diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "MAX_BYTES", 1_000_000)
     monkeypatch.setattr(excerpt, "MAX_BYTES", 100_000)
     masked = TRACEBACK.replace(MESSAGE, "ValueError: in the middle")
     noise = "Epoch 0: 1%\n" * 200_000
-    (tmp_path / "log.txt").write_text(f"{noise}{masked}{noise}{TRACEBACK}")
-    document = diagnosed(capsys, tmp_path / "log.txt")
+    document = diagnose.log(f"{noise}{masked}{noise}{TRACEBACK}")
     assert document["matches"][0]["name"] == DEVICE and document["matches"][0]["cause"]
     assert "GB in the middle of the log were not read" in left_out(document)
-    (tmp_path / "log.txt").write_text(f"{TRACEBACK}{noise}{noise}")
-    assert DEVICE in names_in(diagnosed(capsys, tmp_path / "log.txt"))
+    assert DEVICE in names_in(diagnose.log(f"{TRACEBACK}{noise}{noise}"))
 
 
-def test_last_errors_are_kept_when_a_log_has_many(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_last_errors_are_kept_when_a_log_has_many(diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(excerpt, "MAX_BYTES", 50_000)
     monkeypatch.setattr(excerpt, "END", 1_000)
     words = ("".join(chr(97 + number // 26**place % 26) for place in range(3)) for number in range(5_000))
     retries = "".join(f"OSError: {word} {'x' * 80}\n" for word in words)
-    (tmp_path / "log.txt").write_text(f"{retries}{TRACEBACK}{'bye' * 1_000}\n{'shutting down' * 5}\n" * 1)
-    document = diagnosed(capsys, tmp_path / "log.txt")
+    document = diagnose.log(f"{retries}{TRACEBACK}{'bye' * 1_000}\n{'shutting down' * 5}\n" * 1)
     assert document["matches"][0]["name"] == DEVICE
     assert document["matches"][0]["line"] == retries.count("\n") + 4
 
 
-def test_long_lines_around_an_error_do_not_replace_it(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_lines_around_an_error_do_not_replace_it(diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch) -> None:
     images = "".join(f'"{"A" * 700_000}{number}",\n' for number in range(40))
-    (tmp_path / "log.txt").write_text(images + TRACEBACK + images)
-    document = diagnosed(capsys, tmp_path / "log.txt")
+    document = diagnose.log(images + TRACEBACK + images)
     assert document["matches"][0]["name"] == DEVICE and document["matches"][0]["line"] == 44
 
 
 @pytest.mark.parametrize("bars", [10_000, 400_000])
-def test_error_behind_progress_bars_in_the_same_line_is_found(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, bars: int
-) -> None:
+def test_error_behind_progress_bars_in_the_same_line_is_found(diagnose: Diagnose, bars: int) -> None:
     shown = "".join(f"Epoch 0: {number}%|### | {number}/100\r" for number in range(bars))
-    (tmp_path / "log.txt").write_text(shown + TRACEBACK)
-    document = diagnosed(capsys, tmp_path / "log.txt")
+    document = diagnose.log(shown + TRACEBACK)
     assert document["matches"][0]["name"] == DEVICE and document["matches"][0]["line"] == 4
 
 
 def test_lines_after_the_searched_ones_are_counted_and_the_end_is_read(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(excerpt, "MAX_BYTES", 50_000)
     monkeypatch.setattr(excerpt, "BLOCK", 50_000)
     monkeypatch.setattr(excerpt, "END", 10_000)
     monkeypatch.setattr(excerpt, "MAX_SEARCHED", 20_000)
-    (tmp_path / "log.txt").write_text("\n" * 400_000 + "ValueError: x\n" + "\n" * 100_000 + TRACEBACK)
-    document = diagnosed(capsys, tmp_path / "log.txt")
+    document = diagnose.log("\n" * 400_000 + "ValueError: x\n" + "\n" * 100_000 + TRACEBACK)
     assert document["matches"][0]["line"] == 500_005 and "only its end was read" in left_out(document)
 
 
-def test_many_logs_share_the_limits(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_logs_share_the_limits(diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch) -> None:
     noise = "".join(f"step {number} loss=0.5\n" for number in range(10_000))
     for rank in range(40):
-        (tmp_path / f"rank{rank}.log").write_text(noise + (TRACEBACK if rank == 7 else "") + noise)
+        diagnose.write(f"rank{rank}.log", noise + (TRACEBACK if rank == 7 else "") + noise)
     monkeypatch.setattr(excerpt, "MAX_BYTES", 1_000_000)
-    found = read.logs([str(path) for path in tmp_path.iterdir()])
+    found = read.logs([str(path) for path in diagnose.directory.iterdir()])
     assert all(one.left_out for one in found) and sum(len(one.lines) for one in found) < 300_000
     assert DEVICE in [match.record.name for one in found for match in candidates.find(one)]
-    document = diagnosed(capsys, *tmp_path.iterdir())
+    document = diagnose.json(*diagnose.directory.iterdir())
     assert [line for line in document["more"] if line.startswith("40 logs: The log is large")]
 
 
@@ -183,23 +159,19 @@ def test_many_logs_share_the_limits(
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
-def test_truncated_file_is_read_up_to_its_end(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, compress: Any
-) -> None:
+def test_truncated_file_is_read_up_to_its_end(diagnose: Diagnose, compress: Any) -> None:
     text = (TRACEBACK + "".join(f"{number**3:x}" for number in range(400_000))).encode()
     packed = compress(text)
-    (tmp_path / "log").write_bytes(packed[: -len(packed) // 8])
-    document = diagnosed(capsys, tmp_path / "log")
+    document = diagnose.log(packed[: -len(packed) // 8])
     assert DEVICE in names_in(document) and "ends too early" in left_out(document)
-    (tmp_path / "log").write_bytes(packed + compress(b"\n" + TRACEBACK.encode()) + b"\0" * 5_000)
-    assert left_out(diagnosed(capsys, tmp_path / "log")).count("cut off") == 0
+    whole = diagnose.log(packed + compress(b"\n" + TRACEBACK.encode()) + b"\0" * 5_000)
+    assert "ends too early" not in left_out(whole) and names_in(whole) == [DEVICE]
 
 
-def test_damaged_file_is_read_up_to_the_damage(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_damaged_file_is_read_up_to_the_damage(diagnose: Diagnose) -> None:
     packed = gzip.compress((TRACEBACK + "".join(f"{number**3:x}" for number in range(40_000))).encode())
     assert len(packed) > 2 * streams.CHUNK
-    (tmp_path / "log").write_bytes(packed[:-8] + b"\1\2\3\4" + packed[-4:])
-    document = diagnosed(capsys, tmp_path / "log")
+    document = diagnose.log(packed[:-8] + b"\1\2\3\4" + packed[-4:])
     assert DEVICE in names_in(document) and "is damaged" in left_out(document)
 
 
@@ -225,27 +197,19 @@ def nested(times: int) -> bytes:
     ],
     ids=["empty", "damaged", "layers", "zip", "tar", "memory"],
 )
-def test_file_that_cannot_be_unpacked_is_named(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, data: bytes, said: str
-) -> None:
-    (tmp_path / "job.log").write_bytes(data)
-    assert cli.main(["diagnose", str(tmp_path / "job.log")]) == 2
-    error = capsys.readouterr().err
-    assert said in error and "job.log" in error
+def test_file_that_cannot_be_unpacked_is_named(diagnose: Diagnose, data: bytes, said: str) -> None:
+    assert diagnose(diagnose.write("job.log", data)) == 2
+    assert said in diagnose.err and "job.log" in diagnose.err
 
 
-def test_highest_allowed_number_of_layers_is_unpacked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "log").write_bytes(nested(streams.MAX_LAYERS))
-    assert names_in(diagnosed(capsys, tmp_path / "log")) == [DEVICE]
+def test_highest_allowed_number_of_layers_is_unpacked(diagnose: Diagnose) -> None:
+    assert names_in(diagnose.log(nested(streams.MAX_LAYERS))) == [DEVICE]
 
 
-def test_missing_module_names_a_tool_that_unpacks(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_module_names_a_tool_that_unpacks(diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bz2", None)
-    (tmp_path / "log").write_bytes(bz2.compress(TRACEBACK.encode()))
-    assert cli.main(["diagnose", str(tmp_path / "log")]) == 2
-    assert "this Python has no bz2. Run `bzip2 -dc FILE | lightning-patches diagnose -`" in capsys.readouterr().err
+    assert diagnose(diagnose.write("log", bz2.compress(TRACEBACK.encode()))) == 2
+    assert "this Python has no bz2. Run `bzip2 -dc FILE | lightning-patches diagnose -`" in diagnose.err
 
 
 # Pipes and devices
@@ -335,22 +299,21 @@ def test_program_that_inherits_ignored_ctrl_c_still_ignores_it() -> None:
     assert done.returncode == 0
 
 
-def test_missing_program_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["diagnose", "--", "no-such-program"]) == 2
-    assert "no-such-program cannot be started: No such file or directory" in capsys.readouterr().err
+def test_missing_program_is_a_usage_error(diagnose: Diagnose) -> None:
+    assert diagnose("--", "no-such-program") == 2
+    assert "no-such-program cannot be started: No such file or directory" in diagnose.err
 
 
-def test_log_is_read_in_a_deleted_working_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    script = tmp_path / "train.py"
-    script.touch()
-    (tmp_path / "job.log").write_text(f'{HEAD}  File "{script}", line 1, in <module>\nValueError: mine\n')
-    gone = tmp_path / "gone"
+def test_log_is_read_in_a_deleted_working_directory(diagnose: Diagnose) -> None:
+    script = diagnose.write("train.py")
+    log = diagnose.write("job.log", f'{HEAD}  File "{script}", line 1, in <module>\nValueError: mine\n')
+    gone = diagnose.directory / "gone"
     gone.mkdir()
     before = os.getcwd()
     os.chdir(gone)
     try:
         gone.rmdir()
-        assert "ValueError: mine" in diagnosed(capsys, tmp_path / "job.log")["verdict"]
+        assert "ValueError: mine" in diagnose.json(log)["verdict"]
     finally:
         os.chdir(before)
 
@@ -376,13 +339,6 @@ def test_message_that_begins_with_a_line_break_is_shown(text: str, words: str) -
     assert error.words == words
 
 
-def test_multiline_message_of_a_worker_is_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "log").write_text(
-        f'{HEAD}  File "/home/me/a.py", line 3, in <module>\nValueError: \n        The first line\n        The second\n'
-    )
-    assert diagnosed(capsys, tmp_path / "log")["verdict"] == "I don't know this error: `ValueError: The first line`."
-
-
 @pytest.mark.parametrize(
     ("paths", "own"),
     [
@@ -401,7 +357,7 @@ def test_packages_in_a_target_directory_are_not_the_users_files(paths: list[str]
     assert len([frame for frame in found if not frames.is_lightning(frame)]) == own
 
 
-def test_line_to_paste_has_the_group_of_a_hang(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_line_to_paste_has_the_group_of_a_hang(diagnose: Diagnose) -> None:
     for verdict, pasted in (
         (
             "rank 1 has left; rank 0 in barrier 2 of group tensor",
@@ -410,8 +366,7 @@ def test_line_to_paste_has_the_group_of_a_hang(capsys: pytest.CaptureFixture[str
         ("ranks 0 to 3 in all_reduce 9 of group mesh:dp; nobody is missing", "all_reduce 9 of group mesh:dp."),
         ("rank 1 has left; rank 0 in barrier 2", "rank 1 has left."),
     ):
-        (tmp_path / "log").write_text(f"lightning_patches: {verdict}.\n")
-        assert diagnosed(capsys, tmp_path / "log")["to_paste"].endswith(pasted)
+        assert diagnose.log(f"lightning_patches: {verdict}.\n")["to_paste"].endswith(pasted)
 
 
 COLOURED = """\
@@ -474,23 +429,20 @@ GROUP = f"""\
 """
 
 
-def test_first_error_of_an_exception_group_is_the_cause(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "log").write_text(GROUP)
-    document = diagnosed(capsys, tmp_path / "log")
+def test_first_error_of_an_exception_group_is_the_cause(diagnose: Diagnose) -> None:
+    document = diagnose.log(GROUP)
     assert (document["matches"][0]["name"], document["matches"][0]["cause"]) == (DEVICE, True)
     other = GROUP.replace(MESSAGE, "ValueError: of my own")
-    (tmp_path / "log").write_text(other)
-    assert diagnosed(capsys, tmp_path / "log")["verdict"] == "I don't know this error: `ValueError: of my own`."
-    (tmp_path / "log").write_text(f'{other}{HEAD}  File "/home/me/b.py", line 1, in f\nOSError: later\n')
-    assert "OSError: later" in diagnosed(capsys, tmp_path / "log")["verdict"]
+    assert diagnose.log(other)["verdict"] == "I don't know this error: `ValueError: of my own`."
+    later = f'{HEAD}  File "/home/me/b.py", line 1, in f\nOSError: later\n'
     cut_off = other.partition("    +---------------- 3")[0]
-    (tmp_path / "log").write_text(f'{cut_off}Epoch 1\n{HEAD}  File "/home/me/b.py", line 1, in f\nOSError: later\n')
-    assert "OSError: later" in diagnosed(capsys, tmp_path / "log")["verdict"]
+    for text in (other + later, f"{cut_off}Epoch 1\n{later}"):
+        assert "OSError: later" in diagnose.log(text)["verdict"]
 
 
-def test_failed_lazy_import_names_the_import(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_failed_lazy_import_names_the_import(diagnose: Diagnose) -> None:
     """As PEP 810 describes it, with the use as the outer error."""
-    (tmp_path / "log").write_text(f"""\
+    document = diagnose.log(f"""\
 {HEAD}  File "/home/me/train.py", line 2, in <module>
     lazy from lightning.pytorch import Trainerr
 ImportError: lazy import of 'lightning.pytorch.Trainerr' raised an exception during resolution
@@ -502,28 +454,22 @@ The above exception was the direct cause of the following exception:
               ^^^^^^^^
 ImportError: cannot import name 'Trainerr' from 'lightning.pytorch'
 """)
-    document = diagnosed(capsys, tmp_path / "log")
     assert "cannot import name 'Trainerr'" in document["verdict"]
     assert "train.py, line 5" in document["do"]
 
 
 @pytest.mark.parametrize("source", ["import pytorch_lightning\nprint 'x'\n", "import lightning\0\n", "x = (\n"])
-def test_unparsable_script_is_not_called_free_of_removed_names(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, source: str
-) -> None:
-    (tmp_path / "train.py").write_text(source)
-    assert cli.main(["diagnose", str(tmp_path / "train.py")]) == 2
-    said = capsys.readouterr()
-    assert "cannot parse" in said.err and "train.py" in said.err and said.out == ""
+def test_unparsable_script_is_not_called_free_of_removed_names(diagnose: Diagnose, source: str) -> None:
+    assert diagnose(diagnose.write("train.py", source)) == 2
+    assert "cannot parse" in diagnose.err and "train.py" in diagnose.err and diagnose.out == ""
 
 
-def test_single_surrogates_raise_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_single_surrogates_raise_nothing(diagnose: Diagnose) -> None:
     """In the source line of a frame, which is compared with the lines of releases."""
     frame = f'  File "{LIGHTNING}pytorch/trainer/trainer.py", line 544, in fit\n    call_\\ud800\n'
     text = (HEAD + frame + TRACEBACK.partition("\n")[2]).replace('"', '\\"').replace("\n", "\\n")
     for form in ('{"log": "%s"}', "msg='%s'"):
-        (tmp_path / "log").write_text(form % text)
-        assert DEVICE in names_in(diagnosed(capsys, tmp_path / "log"))
+        assert DEVICE in names_in(diagnose.log(form % text))
 
 
 def test_tags_of_a_page_are_removed_and_names_of_python_are_kept() -> None:
@@ -549,6 +495,8 @@ def test_plain_text_is_unchanged(kind: str) -> None:
     assert [text for _, text in unwrap.unwrapped(PLAIN[kind])] == PLAIN[kind].split("\n")
 
 
+DURING = "\nDuring handling of the above exception, another exception occurred:\n\n"
+FRAME = f'{HEAD}  File "/x/train.py", line 1, in <module>\n'
 HOSTILE = {
     "quotes": lambda n: '"' * 300_000 * n + HEAD.strip() + "\\n" + '"' * 300_000 * n,
     "backslashes": lambda n: HEAD.strip() + "\\" * 500_000 * n + "n",
@@ -565,16 +513,61 @@ HOSTILE = {
     "events without line ends": lambda n: '[0.1,"o","x"]\n' * 20_000 * n,
     "broken paths": lambda n: ("/" + "a" * 99 + "\n") * 7_000 * n,
     "groups": lambda n: ("  +-+---------------- 1 ----------------\n    | " + HEAD) * 3_000 * n,
+    "slashes": lambda n: FRAME + ("/" * 16_000 + "\n") * n + MESSAGE + "\n",
+    "parentheses": lambda n: FRAME + ("(" + "pid=" * 15_000 + "\n" + MESSAGE + "\n") * n,
+    "an entity": lambda n: "&lt; &#" + "9" * 5_000 * n + ";\n" + MESSAGE + "\n",
+    "deep JSON": lambda n: '{"log":"' + 'x", "b":' + "[" * 3_000 * n + "]" * 3_000 * n + "}\n" + MESSAGE + "\n",
+    "chained errors": lambda n: (FRAME + "ValueError: x\n" + DURING) * 1_000 * n + FRAME + MESSAGE + "\n",
+    "a long word": lambda n: "a." * 50_000 * n + "Error\n" + MESSAGE + "\n",
+    "quoted paths": lambda n: ('  File "' + "a" * 3_900 + "\n") * 50 * n,
+    "brackets": lambda n: ("[" * 4_000 + "\n") * 50 * n,
+    "links": lambda n: ("[a](b:" * 600 + "\n") * 50 * n,
+    "escapes": lambda n: ("\x1b[\x1b]" * 1_000 + "\n") * 50 * n,
+    "checkpoints": lambda n: ("a.ckptx " * 500 + "\n") * 50 * n + "Weights only load failed\n",
+    "names": lambda n: ("lightning " * 400 + "\n") * 50 * n,
+    "prefixes": lambda n: ("- " * 50 + "Traceback (most recent call last):\n") * 500 * n,
 }
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_time_is_proportional_to_the_size_of_hostile_formats(kind: str) -> None:
-    def seconds(size: int) -> float:
+def test_time_is_proportional_to_the_size_of_hostile_texts(diagnose: Diagnose, kind: str) -> None:
+    diagnose("warm up")
+    took = []
+    for size in (2, 4):
+        log = diagnose.write("log.txt", HOSTILE[kind](size))
         begun = time.process_time()
-        read.from_text("", HOSTILE[kind](size))
-        return time.process_time() - begun
+        assert diagnose(log) in (0, 1)
+        took.append(time.process_time() - begun)
+    assert took[1] < 3 * took[0] + 0.5 and took[1] < 8, took
 
-    read.from_text("", TRACEBACK)
-    small, large = seconds(2), seconds(6)
-    assert large < 6 * small + 0.5 and large < 10, (small, large)
+
+def test_time_grows_linearly_with_the_depth_of_a_script() -> None:
+    took = []
+    for depth in (100, 200):
+        begun = time.process_time()
+        assert script.find("a.py", "import lightning as pl\n" + f"pl{'.a' * depth}\n" * 10) == []
+        took.append(time.process_time() - begun)
+    assert took[1] < 3 * took[0] + 0.2, took
+
+
+@pytest.mark.parametrize("deep", ["pl" + ".a" * 50_000, "(" * 5_000 + ")" * 5_000, "-" * 100_000 + "1"])
+def test_deeply_nested_script_raises_nothing(diagnose: Diagnose, deep: str) -> None:
+    status = diagnose(diagnose.write("a.py", f"import lightning as pl\n{deep}\n"))
+    assert status in (1, 2) and "Traceback" not in diagnose.err
+    assert status == 1 or "a.py" in diagnose.err
+
+
+def test_escape_sequences_are_removed(diagnose: Diagnose) -> None:
+    """Removing one sequence leaves another one, which must also be removed."""
+    text = TRACEBACK.replace(
+        "last):\n", 'last):\n  File "/home/x/\x1b\x1b[1m]0;TITLE\x07\x1bcok.py", line 1, in <module>\n'
+    )
+    for said in (text, json.dumps({"exc_info": text}), text.replace("\n", "<br>\u202e")):
+        diagnose(diagnose.write("a.log", said))
+        assert not {one for one in diagnose.out if not one.isprintable()} - {"\n"}, ascii(diagnose.out)
+    assert lines.clean("\x1b\x1b[1m[31mred\x9b2J") == "[31mred2J"
+
+
+def test_endless_device_is_refused(diagnose: Diagnose) -> None:
+    assert diagnose("/dev/zero") == 2
+    assert "/dev/zero cannot be read" in diagnose.err

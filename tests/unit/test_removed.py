@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from lightning_patches import cli
 from lightning_patches.cli.diagnose import candidates, read
 from lightning_patches.cli.diagnose import script as scripts
 from lightning_patches.known.removed import Removed, rows
+from tests.unit.commands import Diagnose
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import _releases
@@ -119,19 +117,11 @@ def logs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return request.param, [Path(f"{path}.log") for path in paths]
 
 
-def diagnosed(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, Any]:
-    cli.main(["diagnose", "--json", *args])
-    document: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return document
-
-
-def test_error_of_a_1x_script_names_the_removed_name(
-    logs: tuple[str, list[Path]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_error_of_a_1x_script_names_the_removed_name(diagnose: Diagnose, logs: tuple[str, list[Path]]) -> None:
     version, paths = logs
     wrong = {}
     for path, (script, wanted) in zip(paths, SCRIPTS.items()):
-        found = diagnosed(capsys, str(path), "--requirement", f"pytorch-lightning=={version}")["matches"]
+        found = diagnose.json(path, "--requirement", f"pytorch-lightning=={version}")["matches"]
         if [(match["name"], match["kind"]) for match in found[:1]] != [(wanted, "found")] or not found[0]["cause"]:
             wrong[script] = (path.read_text()[-600:], [(match["name"], match["kind"]) for match in found])
     assert not wrong
@@ -139,37 +129,32 @@ def test_error_of_a_1x_script_names_the_removed_name(
 
 
 @pytest.mark.parametrize(("script", "wanted"), SCRIPTS.items(), ids=SCRIPTS.values())
-def test_diagnose_finds_removed_names_in_a_script(
-    script: str, wanted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "train.py"
-    path.write_text(script)
-    found = diagnosed(capsys, str(path), "--requirement", "pytorch-lightning==2.6.6")["matches"]
-    names = [match["name"] for match in found]
+def test_diagnose_finds_removed_names_in_a_script(diagnose: Diagnose, script: str, wanted: str) -> None:
+    path = diagnose.write("train.py", script)
+    names = [match["name"] for match in diagnose.json(path, "--requirement", "pytorch-lightning==2.6.6")["matches"]]
     # A missing attribute of the user's own object is found from the error at run time, not from the script.
     assert names == ([] if wanted.startswith(("LightningDataModule.", "LightningModule.")) else [wanted])
 
 
-def test_diagnose_answers_every_removed_name_of_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "train.py"
-    path.write_text(
+def test_diagnose_answers_every_removed_name_of_a_script(diagnose: Diagnose) -> None:
+    path = diagnose.write(
+        "train.py",
         "import pytorch_lightning as pl\n"
         "from pytorch_lightning.core.lightning import LightningModule\n"
         "class Net(LightningModule):\n"
         "    def on_epoch_end(self): ...\n"
-        "trainer = pl.Trainer(gpus=2, accelerator='ddp')\n"
+        "trainer = pl.Trainer(gpus=2, accelerator='ddp')\n",
     )
-    cli.main(["diagnose", str(path), "--requirement", "pytorch-lightning==2.2.5"])
-    printed = " ".join(capsys.readouterr().out.split())
+    diagnose(path, "--requirement", "pytorch-lightning==2.2.5")
+    printed = " ".join(diagnose.out.split())
     for words in ("import core.lightning", "def on_epoch_end", 'accelerator="gpu", devices=...', 'strategy="ddp"'):
         assert words in printed
     assert "never call `def on_epoch_end`" in printed
 
 
-def test_release_with_the_name_gets_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "train.py"
-    path.write_text("import pytorch_lightning as pl\npl.Trainer(gpus=2)\n")
-    (match,) = diagnosed(capsys, str(path), "--requirement", "pytorch-lightning==1.9.5")["matches"]
+def test_release_with_the_name_gets_no_answer(diagnose: Diagnose) -> None:
+    path = diagnose.write("train.py", "import pytorch_lightning as pl\npl.Trainer(gpus=2)\n")
+    (match,) = diagnose.json(path, "--requirement", "pytorch-lightning==1.9.5")["matches"]
     assert match["kind"] == "ruled out" and "pytorch-lightning 1.9.5 has it" in match["advice"]
 
 
@@ -190,21 +175,6 @@ def test_release_with_the_name_gets_no_answer(tmp_path: Path, capsys: pytest.Cap
 def test_weak_match_gets_no_answer(text: str) -> None:
     found = candidates.find(read.from_text("job.log", text))
     assert not [match for match in found if isinstance(match.record, Removed)]
-
-
-@pytest.mark.parametrize(
-    ("line", "row"),
-    [
-        ("TypeError: __init__() got an unexpected keyword argument 'gpus'", "Trainer(gpus=)"),
-        ("unexpected keyword argument 'gpus'", "Trainer(gpus=)"),
-        ("cannot import name 'rank_zero_only'", "from utilities.distributed import rank_zero_only"),
-        ("training_epoch_end has been removed", "def training_epoch_end"),
-        ("training_epoch_end", "def training_epoch_end"),
-    ],
-)
-def test_removed_name_is_found_by_a_line_or_a_name(line: str, row: str, capsys: pytest.CaptureFixture[str]) -> None:
-    found = diagnosed(capsys, line)["matches"]
-    assert (found[0]["name"], found[0]["kind"], found[0]["cause"]) == (row, "found", True)
 
 
 @pytest.mark.parametrize(

@@ -77,15 +77,7 @@ def test_all_is_the_default_set_and_the_opt_in_patches() -> None:
         ("alpha beta", {"alpha", "beta"}),
         (" alpha ,, beta , ", {"alpha", "beta"}),
         ("default,gamma,epsilon", ALL),
-    ],
-)
-def test_names_numbers_and_urls_select_patches(spec: str, expected: set[str]) -> None:
-    assert names(spec) == expected
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
+        # A group selects its default patches
         ("crash", {"alpha", "no-delta"}),
         ("security,crash", {*DEFAULT, "epsilon"}),  # the whole group
         ("default,security", {*DEFAULT, "epsilon"}),
@@ -93,15 +85,7 @@ def test_names_numbers_and_urls_select_patches(spec: str, expected: set[str]) ->
         ("all,-performance,-security,beta", DEFAULT),  # but excluded by it
         ("hang", set()),
         ("performance,gamma", {"gamma"}),
-    ],
-)
-def test_group_selects_its_default_patches(spec: str, expected: set[str]) -> None:
-    assert names(spec) == expected
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
+        # An exclusion removes patches
         ("-alpha", DEFAULT - {"alpha"}),  # begins with an exclusion: from the default set
         ("no-alpha", DEFAULT - {"alpha"}),
         ("-200", DEFAULT - {"beta"}),
@@ -116,15 +100,7 @@ def test_group_selects_its_default_patches(spec: str, expected: set[str]) -> Non
         ("no-delta", {"no-delta"}),  # a patch's own name comes before the prefix
         ("no-no-delta", DEFAULT - {"no-delta"}),
         ("-no-delta", DEFAULT - {"no-delta"}),
-    ],
-)
-def test_exclusion_removes_patches(spec: str, expected: set[str]) -> None:
-    assert names(spec) == expected
-
-
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
+        # Later items win
         ("alpha,-alpha", set()),
         ("-alpha,alpha", DEFAULT),
         ("alpha,off", set()),
@@ -134,7 +110,7 @@ def test_exclusion_removes_patches(spec: str, expected: set[str]) -> None:
         ("-crash,alpha", {"alpha", "beta"}),
     ],
 )
-def test_later_items_win(spec: str, expected: set[str]) -> None:
+def test_items_select_patches(spec: str, expected: set[str]) -> None:
     assert names(spec) == expected
 
 
