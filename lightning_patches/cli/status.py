@@ -89,14 +89,15 @@ def run(args: argparse.Namespace) -> int:
     installed = find_installed()
     setting = read_toggle()
     found = verdicts(setting)
-    suggested = _suggested(found, args.script)
-    places = _read_script(args.script)
+    names, places = _read_script(args.script) if args.script is not None else (set(), ())
+    suggested = _suggested(found, names)
     status = _exit_status(setting, installed, found)
     if args.json:
         chosen = _shown(found, argparse.Namespace(**{**vars(args), "all": True}))
         _output.write_json(_document(installed, setting, chosen, suggested, _script_findings(places), status))
     else:
-        _write(installed, setting, found, suggested, places, args)
+        used = _used(installed, names)
+        _write(installed, setting, found, suggested, places, used, args)
     return status
 
 
@@ -108,9 +109,9 @@ def _exit_status(setting: Toggle, installed: list[Installed], found: list[Entry]
     return NOT_APPLIED if refused or any(one.forbidden for one in installed) else OK
 
 
-def _suggested(found: list[Entry], script: Optional[str]) -> dict[Patch, list[str]]:
+def _suggested(found: list[Entry], names_in_script: set[str]) -> dict[Patch, list[str]]:
     """Return the opt-in patches that are not selected but seem needed, with the names that are a sign of the need."""
-    present = {name for name, value in os.environ.items() if value} | _names_in(script)
+    present = {name for name, value in os.environ.items() if value} | names_in_script
     patches = {patch.name: patch for patch in catalogue.all_patches()}
     suggested: dict[Patch, list[str]] = {}
     for name in dict.fromkeys(entry.patch for entry in found if entry.verdict == "disabled"):
@@ -125,23 +126,15 @@ def _matches(sign: list[str], present: set[str]) -> bool:
     return all((name[1:] not in present) if name[0] == "-" else (name in present) for name in sign)
 
 
-def _names_in(script: Optional[str]) -> set[str]:
-    """Return the names that a script imports, calls, passes and defines."""
-    if script is None:
-        return set()
+def _read_script(script: str) -> tuple[set[str], tuple[Place, ...]]:
+    """Return the names that a script imports, calls, passes and defines, and its places that matter to `doctor`."""
     source = _files.read(script, _files.MAX_SCRIPT)
     with _files.parsing(script):
-        tree = parse(source)
-    fields = ("id", "attr", "arg", "name")
-    return {str(getattr(node, field)) for node in ast.walk(tree) for field in fields if hasattr(node, field)}
-
-
-def _read_script(script: Optional[str]) -> tuple[Place, ...]:
-    if script is None:
-        return ()
-    source = _files.read(script, _files.MAX_SCRIPT)
-    with _files.parsing(script):
-        return tuple(look_through(source))
+        nodes = list(ast.walk(parse(source)))
+        places = tuple(look_through(source))
+    return {
+        str(vars(node)[field]) for node in nodes for field in ("id", "attr", "arg", "name") if field in vars(node)
+    }, places
 
 
 def _script_findings(places: tuple[Place, ...]) -> list[Finding]:
@@ -207,6 +200,7 @@ def _write(
     found: list[Entry],
     suggested: dict[Patch, list[str]],
     places: tuple[Place, ...],
+    used: str,
     args: argparse.Namespace,
 ) -> None:
     _output.write(_output.styled(_output.paragraph(f"Do: {_what_to_do(installed, setting, found, places)}"), "bold"))
@@ -233,7 +227,6 @@ def _write(
         known = _in_words(counts.get(release))
         _output.write(_output.paragraph(f"{release}: {_summary(of_release)}. {known}".rstrip()))
     shown = _shown(found, args)
-    used = _used(installed, args.script)
     if shown and used and not (args.all or _is_selective(args)):
         shown = [entry for entry in shown if entry.namespace == used]  # show only counts of the other namespace
     if shown:
@@ -284,12 +277,12 @@ def _what_to_do(installed: list[Installed], setting: Toggle, found: list[Entry],
     return "`import lightning_patches` at the top of the script, or start it with `lightning-patches run`."
 
 
-def _used(installed: list[Installed], script: Optional[str]) -> str:
+def _used(installed: list[Installed], names_in_script: set[str]) -> str:
     """Return the namespace that the program uses if two are installed: the one in the script, or else `lightning`."""
     names = [one.namespace for one in installed]
     if len(set(names)) < 2:
         return ""
-    named = [name for name in names if any(one.partition(".")[0] == name for one in _names_in(script))]
+    named = [name for name in names if any(one.partition(".")[0] == name for one in names_in_script)]
     return named[0] if named else "lightning"
 
 

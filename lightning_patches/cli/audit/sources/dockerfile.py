@@ -1,6 +1,7 @@
 """Read the packages that the RUN lines of a Dockerfile install.
 
-The paths in a RUN line are paths of the image. COPY and ADD map them to files of the build context.
+The paths in a RUN line are paths of the image. COPY, ADD and bind mounts map them to files of the build context. The
+copies of all stages count for each stage; files that one stage copies from another one are not known.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ import json
 import posixpath
 import re
 import shlex
-from dataclasses import dataclass, field
-from typing import Iterator, Optional
+from typing import Iterator, NamedTuple, Optional
 
 from lightning_patches.cli import _files
 from lightning_patches.cli._exit_status import UsageError
@@ -19,8 +19,8 @@ from lightning_patches.cli.audit.sources.commands import Shell
 from lightning_patches.cli.audit.sources.items import Checkout, Item, Place, Source, Spec, Unclear
 from lightning_patches.cli.audit.sources.lines import logical_lines, uses_patches
 
-MAX_STAGES = 100
-"""Most stages of a Dockerfile, and most copies."""
+MAX_COPIES = 100
+"""Most copies of a Dockerfile, and most sources of a copy."""
 MAX_EXPANDED = 1 << 20
 """Most characters of expanded variables in one Dockerfile."""
 MAX_LOOKUPS = 10_000
@@ -40,19 +40,16 @@ def read_dockerfile(source: Source) -> Iterator[Item]:
     yield Unclear(f"{source.path} does not install Lightning by name; its base image may contain Lightning", True)
 
 
-@dataclass
-class _Copy:
+class _Copy(NamedTuple):
     """``COPY``, ``ADD`` or a mount: files or directories that a path of the image contains.
 
     Args:
-        sources: paths in the build context, or in a stage.
+        sources: paths in the build context.
         target: the path in the image.
-        stage: the stage; ``None`` for the build context.
     """
 
     sources: list[str]
     target: str
-    stage: Optional[_Stage] = None
 
     def sources_of(self, path: str) -> Iterator[str]:
         """Yield the source paths that may have been copied to a path of the image."""
@@ -73,41 +70,25 @@ class _Copy:
                     yield source
 
 
-@dataclass
-class _Stage:
-    """A stage of a Dockerfile.
-
-    Args:
-        directory: its working directory.
-        copies: the copies into the stage, oldest first.
-    """
-
-    directory: str = "/"
-    copies: list[_Copy] = field(default_factory=list)
-
-
 class _Image(Checkout):
     """The file system of an image: the files of the build context that were copied."""
 
     def __init__(self, root: str, project: Place, file: str) -> None:
         super().__init__(root, project)
-        self.stage = _Stage()
+        self.copies: list[_Copy] = []
         self._file = file
         self._lookups_left = MAX_LOOKUPS
 
     def locate(self, path: str) -> Optional[str]:
-        left: list[tuple[Optional[_Stage], str]] = [(self.stage, path)]
-        while left:
-            stage, path = left.pop()
-            self._lookups_left -= 10 if stage is None else 1 + len(stage.copies)
-            if self._lookups_left < 0:
-                raise UsageError(f"{self._file} cannot be read: it has too many copies")
-            if stage is None:
-                found = super().locate(path)
+        self._lookups_left -= len(self.copies)
+        for copy in reversed(self.copies):
+            for source in copy.sources_of(path):
+                self._lookups_left -= 10
+                if self._lookups_left < 0:
+                    raise UsageError(f"{self._file} cannot be read: it has too many copies")
+                found = super().locate(source)
                 if found is not None:
                     return found
-            else:  # search the last copy first
-                left += [(copy.stage, source) for copy in stage.copies for source in [*copy.sources_of(path)][::-1]]
         return None
 
 
@@ -117,8 +98,9 @@ class _Dockerfile:
         project = Place(source.context) if source.context else source.place
         self._image = _Image(source.context or source.directory, project, source.path)
         self._shell = Shell(source, self._image, self._expand)
-        self._stages: dict[str, _Stage] = {}
-        self._counts = {"FROM": 0, "COPY": 0, "ADD": 0}
+        self._stage = ""
+        self._directories: dict[str, str] = {}
+        """Name of a stage -> its working directory."""
         self._variables: dict[str, str] = {}
         self._expansions_left = MAX_EXPANDED
 
@@ -133,25 +115,23 @@ class _Dockerfile:
         Raises:
             UsageError: the Dockerfile is too large.
         """
-        stage = self._image.stage
-        if instruction in self._counts:
-            self._counts[instruction] += 1
-        if max(self._counts["FROM"], self._counts["COPY"] + self._counts["ADD"]) > MAX_STAGES:
-            raise UsageError(f"{self._path} cannot be read: it has more than {MAX_STAGES} stages or copies.")
+        copies = self._image.copies
         if instruction in ("ARG", "ENV"):
             self._set_variables(rest)
         elif instruction == "FROM":
-            yield from self._begin_stage(self._expand(rest))
+            yield from self._begin_stage(self._expand(rest).split())
         elif instruction == "WORKDIR":
-            self._shell.directory = stage.directory = self._shell.path(self._expand(rest.strip()))
+            self._shell.directory = self._directories[self._stage] = self._shell.path(self._expand(rest.strip()))
         elif instruction in ("COPY", "ADD"):
-            stage.copies += self._copies(rest.partition("\n")[0])
+            copies += self._copies(rest.partition("\n")[0])
+            if len(copies) > MAX_COPIES:
+                raise UsageError(f"{self._path} cannot be read: it has more than {MAX_COPIES} copies.")
         elif instruction == "RUN":
-            copies = len(stage.copies)
-            stage.copies += self._mounts(rest)
+            before = len(copies)
+            copies += self._mounts(rest)
             for _, line in logical_lines(rest.split("\n")):
                 yield from self._shell.read(line, number)
-            del stage.copies[copies:]
+            del copies[before:]
 
     def _expand(self, text: str) -> str:
         """Expand ``$NAME``, ``${NAME}`` and ``${NAME:-default}``. Unset variables are not changed.
@@ -180,26 +160,21 @@ class _Dockerfile:
             if equals:
                 self._variables[name] = self._expand(value)
 
-    def _begin_stage(self, rest: str) -> Iterator[Spec]:
-        words = [word for word in rest.split() if not word.startswith("--")]
-        if not words:
-            return
-        base = self._stages.get(words[0].lower(), _Stage())
-        stage = self._image.stage = _Stage(base.directory, [*base.copies])
-        self._shell.directory = stage.directory
-        self._stages[str(sum(name.isdigit() for name in self._stages))] = stage
-        if len(words) > 2 and words[1].lower() == "as":
-            self._stages[words[2].lower()] = stage
+    def _begin_stage(self, words: list[str]) -> Iterator[Spec]:
+        words = [word for word in words if not word.startswith("--")] or [""]
+        self._shell.directory = self._directories.get(words[0].lower(), "/")
+        self._stage = words[2].lower() if len(words) > 2 and words[1].lower() == "as" else ""
+        self._directories[self._stage] = self._shell.directory
         for pattern, spec in _BASE_IMAGES:
             found = pattern.match(words[0].rpartition("/")[2])
             if found:
                 yield Spec(spec.format(found[1]), group=("base image",))
 
     def _copies(self, rest: str) -> Iterator[_Copy]:
-        options: list[str] = []
-        words: list[str] = []
-        for word in rest.split() if "[" in rest else _words(rest):
-            (options if word.startswith("--") and not words else words).append(word)
+        words = rest.split() if "[" in rest else _words(rest)
+        while words and words[0].startswith("--"):
+            if words.pop(0).startswith("--from="):  # another stage or another image
+                return
         if words and words[0].startswith("["):
             try:
                 listed = json.loads(" ".join(words))
@@ -207,31 +182,19 @@ class _Dockerfile:
                 return
             words = [word for word in listed if isinstance(word, str)] if isinstance(listed, list) else []
         words = [self._expand(word) for word in words]
-        if len(words) < 2:
-            return
-        stage = None
-        for option in options:
-            if option.startswith("--from="):
-                stage = self._stages.get(self._expand(option[7:]).lower())
-                if stage is None:  # another image
-                    return
-        sources = [source for source in words[:-1][:MAX_STAGES] if "://" not in source]
-        if stage is None:
-            sources = [_in_context(source) for source in sources]
-        yield _Copy(sources, self._shell.path(words[-1]), stage)
+        if len(words) > 1:
+            sources = [_in_context(word) for word in words[:-1][:MAX_COPIES] if "://" not in word]
+            yield _Copy(sources, self._shell.path(words[-1]))
 
     def _mounts(self, rest: str) -> Iterator[_Copy]:
         for word in rest.split():
             if not word.startswith("--"):
                 return
-            if not word.startswith("--mount="):
-                continue
-            options = dict(part.partition("=")[::2] for part in word[8:].split(","))
+            options = dict(part.partition("=")[::2] for part in word.partition("--mount=")[2].split(","))
             source = options.get("source", options.get("src", "/"))
             target = options.get("target", options.get("dst", options.get("destination", "")))
-            stage = self._stages.get(options["from"].lower()) if "from" in options else None
-            if options.get("type", "bind") == "bind" and target and (stage is not None or "from" not in options):
-                yield _Copy([_in_context(self._expand(source))], self._shell.path(self._expand(target)), stage)
+            if options.get("type", "bind") == "bind" and target and "from" not in options:
+                yield _Copy([_in_context(self._expand(source))], self._shell.path(self._expand(target)))
 
 
 _BASE_IMAGES = (
