@@ -977,7 +977,7 @@ def test_release_without_the_bug_is_excluded(diagnose: Diagnose) -> None:
 )
 def test_compromised_release_is_reported_first_if_it_is_named(diagnose: Diagnose, text: str, release: str) -> None:
     logs = [diagnose.write(f"{n}.log", log) for n, log in enumerate((text, text + TRACEBACK, TRACEBACK + text))]
-    for what in (text, *(logs if text.endswith("\n") else ())):
+    for what in logs if text.endswith("\n") else [text]:
         diagnose(what)
         first, second = diagnose.out.splitlines()[:2]
         assert first.startswith(f"Lightning {release} from PyPI was compromised and runs hostile code") is bool(release)
