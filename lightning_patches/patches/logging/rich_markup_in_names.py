@@ -30,8 +30,12 @@ def with_whole_names(summarize: Callable[..., None]) -> Callable[..., None]:
     def whole(summary_data: list[Any], *args: Any, **kwargs: Any) -> None:
         from rich import get_console
 
-        with _room(get_console(), 1 + sum(3 + max(map(len, [name, *cells])) for name, cells in summary_data)):
-            summarize([(name, [*map(_literal, cells)]) for name, cells in summary_data], *args, **kwargs)
+        console, needed = get_console(), 1 + sum(3 + max(map(len, [name, *cells])) for name, cells in summary_data)
+        texts = [text for _, cells in summary_data for text in cells if isinstance(text, str)]
+        if needed > console.width or not all(map(_is_plain, texts)):
+            summary_data = [(name, [*map(_literal, cells)]) for name, cells in summary_data]
+        with _room(console, needed):
+            summarize(summary_data, *args, **kwargs)
 
     return whole
 
@@ -52,11 +56,12 @@ def print_table(results: list[Any], stage: str) -> bool:
     columns = [dict(_leaves(metrics)) for metrics in results]
     names = sorted({name for column in columns for name in column})
     console, longest = get_console(), max(map(len, names), default=0)
+    longest_word = max((len(word) for name in names for word in name.split()), default=0)
     terminal = shutil.get_terminal_size(fallback=(120, 30)).columns or 120
     width = int(min(max(longest, len(f"DataLoader {len(results) - 1}"), 25), terminal / 2))
     number = max(1, min(len(results), int((terminal - width) / width)))
     excess = (number + 1) * (width + 3) + 1 - console.width  # rich takes it from all columns
-    if longest <= width - max(0, round(excess / (number + 1))) and all(map(_is_plain, names)):
+    if longest_word <= width - max(0, round(excess / (number + 1))) and all(map(_is_plain, names)):
         return False
     for start in range(0, len(columns), number):
         shown = columns[start : start + number]
@@ -135,6 +140,6 @@ PATCH = Patch(
         error="rich.errors.MarkupError: closing tag '...' at position ... doesn't match any open tag",
         frames=("/loops/evaluation_loop.py", "/callbacks/"),
     ),
-    note="Equivalent to names without brackets that fit: such tables are printed as on stock. In a terminal, longer "
-    "names are folded; elsewhere, such as in log files, the table is as wide as its names.",
+    note="Equivalent to names without brackets whose words fit: such tables are printed as on stock. In a terminal, "
+    "longer words are folded; elsewhere, such as in log files, the table is as wide as its names.",
 )

@@ -1,7 +1,7 @@
 """rich takes `[...]` in names for markup, and cuts long names.
 
-Cases: ``brackets``, ``closing`` (a closing tag: an error), ``long``; ``plain`` and ``several`` (DataLoaders); each with
-``-terminal``, where rich knows the width.
+Cases: ``brackets``, ``closing`` (a closing tag: an error), ``long``; ``plain``, ``several`` (DataLoaders) and
+``words`` (a long name that Lightning's table folds at a space); each with ``-terminal``, where rich knows the width.
 """
 
 import io
@@ -17,6 +17,7 @@ METRICS = {
     "brackets": ("iou[per class]", "[bold]loss"),
     "closing": ("speed [km/s]", "angle [/m]"),
     "long": ("x" * 70, "loss"),
+    "words": ("a long name " * 8, "loss"),
 }.get(CASE, ("loss", "accuracy"))
 MODULES = {"brackets": "block[red]", "long": "block" * 12, "several": "block" * 2}
 SCREEN = io.StringIO()
@@ -53,5 +54,5 @@ if __name__ == "__main__":
     else:
         shown = [name in screen for name in names]
     scenario.observe(
-        shown=shown, screen=screen if CASE in ("plain", "several") else "", width=rich.get_console()._width
+        shown=shown, screen=screen if CASE in ("plain", "several", "words") else "", width=rich.get_console()._width
     )

@@ -8,6 +8,7 @@ ON = ("2.0.0", "2.6.6")
 test_tables_of_plain_names_are_unchanged = PROGRAM.unchanged(
     "plain", "several", "plain-terminal", "several-terminal", on=ON
 )
+test_tables_of_names_with_spaces_are_unchanged = PROGRAM.unchanged("words", on=ON)
 test_long_names_are_folded_in_a_terminal = PROGRAM.fixed(
     "long-terminal", bug=sees(lambda seen: not all(seen["shown"])), right=sees(lambda seen: all(seen["shown"])), on=ON
 )
