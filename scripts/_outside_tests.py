@@ -239,13 +239,18 @@ def _explained(upstream: Upstream, test: str, tag: str, explained: Path) -> int:
 
 
 def changed_by(upstream: Upstream, test: str, pull_request: int, tag: str) -> bool:
-    """True if a commit of the pull request that is not in the tag changed or removed this test."""
+    """True if a commit of the pull request that is not in the tag changed or removed this test.
+
+    Its file may have moved to another folder since the tag.
+    """
     path, _, name = test.partition("::")
     grep = ("--fixed-strings", f"--grep=(#{pull_request})")
-    for commit in upstream.read("log", "--all", "--format=%H", *grep, f"^{tag}", "--", path).split():
-        before, after = (source_of(upstream.read("show", f"{at}:{path}"), name) for at in (f"{commit}^", commit))
-        if before is not None and before != after:
-            return True
+    for commit in upstream.read("log", "--all", "--format=%H", *grep, f"^{tag}").split():
+        paths = upstream.read("diff", "--name-only", f"{commit}^", commit, "--", f"tests/**/{Path(path).name}")
+        for changed in paths.split():
+            before, after = (source_of(upstream.read("show", f"{at}:{changed}"), name) for at in (f"{commit}^", commit))
+            if before is not None and before != after:
+                return True
     return False
 
 

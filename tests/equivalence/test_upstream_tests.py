@@ -76,6 +76,13 @@ def repository(tmp_path_factory):
     git(repository, "commit", "-q", "-a", "-m", f"Reset should_stop (#{PR})")
     (repository / FETCHERS).write_text(TEST_FILE.replace("assert SHIM", "assert True"))
     git(repository, "commit", "-q", "-a", "-m", "Another change (#1)")
+    moved = repository / "tests" / "tests_pytorch" / "moved" / "test_fetchers.py"
+    moved.parent.mkdir()
+    (repository / FETCHERS).rename(moved)
+    git(repository, "add", "--all")
+    git(repository, "commit", "-q", "-m", "Move the tests (#2)")
+    moved.write_text(moved.read_text().replace("def test_both():\n    pass", "def test_both():\n    assert True"))
+    git(repository, "commit", "-q", "-a", "-m", "Change a test that has moved (#3)")
     return repository
 
 
@@ -103,6 +110,12 @@ def test_change_of_a_test_is_found_in_history(repository):
     assert not upstream_tests.changed_by(upstream, f"{FETCHERS}::test_encodes_the_bug", PR, "master")  # it is in there
     assert not upstream_tests.changed_by(upstream, f"{FETCHERS}::test_both", PR, "2.3.3")
     assert not upstream_tests.changed_by(upstream, f"{FETCHERS}::test_missing", PR, "2.3.3")
+    assert not upstream_tests.changed_by(upstream, f"{FETCHERS}::test_needs_the_fix", 3, "2.3.3")
+
+
+def test_change_of_a_test_is_found_after_its_file_moved(repository):
+    upstream = upstream_tests.Upstream(repository)
+    assert upstream_tests.changed_by(upstream, f"{FETCHERS}::test_both", 3, "2.3.3")
 
 
 def test_source_of_a_test_includes_only_its_decorators():
