@@ -80,16 +80,12 @@ class _Image(Checkout):
         self._lookups_left = MAX_LOOKUPS
 
     def locate(self, path: str) -> Optional[str]:
-        self._lookups_left -= len(self.copies)
-        for copy in reversed(self.copies):
-            for source in copy.sources_of(path):
-                self._lookups_left -= 10
-                if self._lookups_left < 0:
-                    raise UsageError(f"{self._file} cannot be read: it has too many copies")
-                found = super().locate(source)
-                if found is not None:
-                    return found
-        return None
+        copies = self.copies[::-1] if self._lookups_left >= 0 else []
+        sources = [source for copy in copies for source in copy.sources_of(path)]
+        self._lookups_left -= 1 + len(self.copies) + 10 * len(sources)
+        if self._lookups_left < 0:
+            raise UsageError(f"{self._file} cannot be read: it has too many copies")
+        return next(filter(None, map(super().locate, sources)), None)
 
 
 class _Dockerfile:
