@@ -1,5 +1,3 @@
-import pytest
-
 from tests.equivalence.proof import Proof, sees
 from tests.support.programs import Program
 
@@ -12,14 +10,9 @@ def batches(seen):
     return [line for line in seen["seen"] if ":" in line]
 
 
-@pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
-def test_resumed_run_equals_the_uninterrupted_run(version):
-    whole = PROGRAM.stock("whole", version).facts
-    assert batches(whole) == RESUMED
-    assert PROGRAM.stock(version=version).facts != whole
-    assert PROGRAM.shim(version=version).facts == whole
-
-
+test_resumed_run_equals_the_uninterrupted_run = PROGRAM.fixed(
+    reference="whole", right=sees(lambda seen: batches(seen) == RESUMED), on=("2.0.0", "2.6.6")
+)
 test_run_resumed_within_an_epoch_is_unchanged = PROGRAM.unchanged("middle", "done", on=("2.4.0", "2.6.6"))
 
 PROOFS = tuple(

@@ -1,43 +1,24 @@
-import pytest
-
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
-from tests.support.variants import Variant, run
 
-PROGRAM = Program("warn-removed-hooks", "2.6.6", "pytorch-lightning")
+PROGRAM = Program("warn-removed-hooks", "2.6.6")
+ENDS = ("2.0.0", "2.6.6")
 
-ENDS = [("pytorch-lightning", "2.0.0"), ("pytorch-lightning", "2.6.6"), ("lightning", "2.6.6")]
-RIGHT = -6.0
-"""Two epochs of two steps, with gradients of 1 and 2 in each."""
+# Two epochs of two steps, with gradients of 1 and 2 in each.
+right = sees(lambda seen: seen["weight"] == (-6.0).hex())
+wrong = sees(lambda seen: seen["weight"] == (-10.0).hex())
 
-
-def observed(variant, case):
-    result = run("warn_removed_hooks", variant, case)
-    assert result.ok, result
-    seen = result.observations[0]
-    return float.fromhex(seen["weight"]), seen["warnings"]
-
-
-@pytest.mark.parametrize(("case", "name"), [("", "Old"), ("callback", "Forgets"), ("metaclass", "Old")])
-@pytest.mark.parametrize(("distribution", "version"), ENDS)
-def test_uncalled_hook_causes_one_warning(distribution, version, case, name):
-    assert observed(Variant(distribution, version), "2.x") == (RIGHT, [])
-    wrong = observed(Variant(distribution, version), case)
-    assert wrong == (-10.0, [])
-
-    weight, (warning,) = observed(Variant(distribution, version, shim=True), case)
-    assert weight == wrong[0]
-    assert f"never calls {name}.on_epoch_end (instead: on_train_epoch_end" in warning
-
-
-@pytest.mark.parametrize("case", ["2.x", "others", "named"])
-@pytest.mark.parametrize(("distribution", "version"), ENDS)
-def test_warning_is_absent_if_all_hooks_are_called(distribution, version, case):
-    """Programs with the replacement, a stub in a base class, or a hook that another method or the script calls."""
-    assert observed(Variant(distribution, version, shim=True), case) == (RIGHT, [])
+test_uncalled_hook_of_the_model_causes_one_warning = PROGRAM.warns(
+    "", "metaclass", says="never calls Old.on_epoch_end (instead: on_train_epoch_end", on=ENDS, check=wrong
+)
+test_uncalled_hook_of_a_callback_causes_one_warning = PROGRAM.warns(
+    "callback", says="never calls Forgets.on_epoch_end (instead: on_train_epoch_end", on=ENDS, check=wrong
+)
+# Programs with the replacement, a stub in a base class, or a hook that another method or the script calls.
+test_warning_is_absent_if_all_hooks_are_called = PROGRAM.unchanged("2.x", "others", "named", on=ENDS, check=right)
 
 
 def test_program_continues_if_warnings_are_errors():
-    result = PROGRAM.shim("error")
-    assert result.ok, result
-    assert result.observations[0]["weight"] == (-10.0).hex()
+    result = PROGRAM.shim("error", distribution="pytorch-lightning")
+    assert result.ok and wrong(result), result
     assert "lightning_patches: Lightning 2.x never calls Old.on_epoch_end" in result.output
