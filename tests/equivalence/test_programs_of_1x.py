@@ -7,7 +7,7 @@ import pytest
 from packaging.version import Version
 
 from lightning_patches import cli
-from tests.support.variants import Result, Variant, run
+from tests.support.variants import Variant, run
 
 SCENARIO = "programs_of_1x"
 SAME = "right"
@@ -123,12 +123,3 @@ def test_diagnose_names_the_patch(version, case, name, capsys, tmp_path):
     assert cli.main(["diagnose", "--json", "--requirement", requirement, str(tmp_path / "train.log")]) == 0
     names = [match["name"] for match in json.loads(capsys.readouterr().out)["matches"]]
     assert names[0] == name
-
-
-def test_helper_distinguishes_failures():
-    for letter, words in FAILURES.items():
-        result = Result(2 if letter == "E" else 1, f"Traceback\n{words} x\n")
-        assert saw(result, None) == letter
-    assert saw(Result(1, "Traceback\n error: x\n"), None) == "status 1"
-    well = Result(0, "", [{"loss": 1}])
-    assert saw(well, [{"loss": 1}]) == SAME != saw(well, [{"loss": 2}])

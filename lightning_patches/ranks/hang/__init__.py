@@ -38,8 +38,9 @@ import os
 
 from lightning_patches import notices
 from lightning_patches.ranks.hang import _settings
+from lightning_patches.ranks.hang._report import STATUS
 from lightning_patches.ranks.hang._settings import VARIABLE
-from lightning_patches.ranks.hang._watch import STATUS, Watch
+from lightning_patches.ranks.hang._watch import Watch
 
 __all__ = ["STATUS", "VARIABLE", "Watch", "start_from_environment", "watch_hangs"]
 

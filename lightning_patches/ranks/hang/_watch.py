@@ -31,9 +31,6 @@ from lightning_patches.ranks.hang import (
 from lightning_patches.ranks.hang._identity import Identity
 from lightning_patches.ranks.hang._messages import FAILED, FINISHED, STOPPED, Message
 from lightning_patches.ranks.hang._registry import THREADS, Job, Record
-from lightning_patches.ranks.hang._report import STATUS
-
-__all__ = ["STATUS", "Watch"]
 
 _ATTEMPTS_AS_CHILD = 20
 """Samples after which the watch ends in a :mod:`multiprocessing` child that is no rank (a DataLoader worker)."""
@@ -343,7 +340,7 @@ class Watch:
         ends = self.abort and (at_end or (view.waits > 0 and self._all_idle(identity)))
         if self._is_reporter(identity):
             verdict, where, lines = self._own_report(identity, view)
-            end = f"Ranks are ended now, with status {STATUS}." if ends else "This rank continues."
+            end = f"Ranks are ended now, with status {_report.STATUS}." if ends else "This rank continues."
             text = _report.in_lines([f"{verdict}.", *lines, f"  {end}"])
             whole = f"{text}\n{_report.in_lines(_report.indented(_stacks.describe(), _report.MOST_OF_A_STACK))}"
             data = {"schema": 1, "verdict": _messages.printable(verdict), "ranks": [], "text": whole}
