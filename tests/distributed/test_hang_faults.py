@@ -29,7 +29,7 @@ FAULTS = [
     *("poll-file-lock", "poll-asyncio", "poll-queue", "keep-alive"),  # waking up does not count as work
     *("exec", "after-rank-0", "subgroups"),
 ]
-"""Faults that no other test covers. ``python -m tests.distributed.hang_faults`` runs all."""
+"""Faults that are tested as they are in the list. ``python -m tests.distributed.hang_faults`` runs the whole list."""
 
 
 def run(timeout: str, *actions: str, leave_when: str | None = None, limit: float = 300, **variables: str) -> Ended:
