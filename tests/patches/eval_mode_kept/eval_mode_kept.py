@@ -1,7 +1,10 @@
 """PR 18951: the model puts a batch norm layer into evaluation mode.
 
-Cases: ``fit`` (without a validation), ``validated``, ``predicted`` (predict, test and validate come first), ``hook``
-(on_validation_model_train switches it).
+Cases: ``fit`` (without a validation), ``validated``, ``predicted`` (predict, test and validate come first),
+``validated-before`` (validate comes first), ``hook`` (on_validation_model_train switches it); ``trained`` (it does
+not), ``kept`` (``train`` keeps it there), ``again`` and ``step`` (a hook, or training_step, puts it there again),
+``evaluated`` (the whole model is there); ``start`` (when training starts), ``middle`` (the same, with a validation in
+the middle of the epoch).
 """
 
 import _scenario as scenario
@@ -14,10 +17,26 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
     def __init__(self):
         super().__init__()
         self.body = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.BatchNorm1d(32))
-        self.body[1].eval()
         self.modes = []
+        self.freeze_if(CASE not in ("trained", "start", "middle", "step"))
+
+    def freeze_if(self, condition):
+        if condition:
+            self.body[1].eval()
+
+    def train(self, mode=True):
+        super().train(mode)
+        self.freeze_if(CASE == "kept")
+        return self
+
+    def on_train_start(self):
+        self.freeze_if(CASE in ("start", "middle"))
+
+    def on_train_epoch_start(self):
+        self.freeze_if(CASE == "again")
 
     def training_step(self, batch, batch_idx):
+        self.freeze_if(CASE == "step")
         self.modes.append([self.training, self.body[0].training, self.body[1].training])
         return super().training_step(batch, batch_idx)
 
@@ -32,11 +51,14 @@ class Switching(Model):
 
 if __name__ == "__main__":
     model = Switching() if CASE == "hook" else Model()
+    if CASE == "evaluated":
+        model.eval()
     data = torch.utils.data.DataLoader(torch.ones(4, 32), batch_size=2)
-    trainer = scenario.trainer(max_epochs=2, limit_val_batches=0 if CASE == "fit" else 1.0)
+    options = {"fit": {"limit_val_batches": 0}, "middle": {"val_check_interval": 1}}
+    trainer = scenario.trainer(max_epochs=2, **options.get(CASE, {}))
     with scenario.observing_warnings():
-        if CASE == "predicted":
-            for run in (trainer.predict, trainer.test, trainer.validate):
-                run(model, data)
+        earlier = {"predicted": ("predict", "test", "validate"), "validated-before": ("validate",)}
+        for run in earlier.get(CASE, ()):
+            getattr(trainer, run)(model, data)
         trainer.fit(model, data, data)
     scenario.observe(modes=model.modes, moved=bool(model.body[1].running_mean.any()))
