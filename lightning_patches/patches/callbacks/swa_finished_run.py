@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_MODULE = "pytorch.callbacks.stochastic_weight_avg"
+_CALLBACK = "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging"
 _RESTORED = "_restored_by_lightning_patches"
 
 
 def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def load_state_dict(self: Any, state_dict: dict[str, Any]) -> None:
         original(self, state_dict)
-        stock = upstream_module(namespace, _MODULE).StochasticWeightAveraging
-        is_stock = all(
-            getattr(type(self), name) is getattr(stock, name) for name in ("on_train_end", "transfer_weights")
-        )
-        if is_stock and state_dict.get("average_model_state") is not None:
+        if state_dict.get("average_model_state") is not None:
             vars(self)[_RESTORED] = True
 
     return load_state_dict
@@ -55,9 +50,9 @@ PATCH = Patch(
     changes_results=Effect("numbers", "a finished run with StochasticWeightAveraging that is resumed"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
-        Target(f"{_MODULE}:StochasticWeightAveraging.load_state_dict", _load_state_dict),
-        Target(f"{_MODULE}:StochasticWeightAveraging.on_train_end", _on_train_end),
-        Target(f"{_MODULE}:StochasticWeightAveraging.on_fit_end", _on_fit_end, adds=True),
+        Target(f"{_CALLBACK}.load_state_dict", _load_state_dict, stock=("self.on_train_end", "self.transfer_weights")),
+        Target(f"{_CALLBACK}.on_train_end", _on_train_end),
+        Target(f"{_CALLBACK}.on_fit_end", _on_fit_end, adds=True),
     ),
     upstream=Upstream(),
     impact=Impact(

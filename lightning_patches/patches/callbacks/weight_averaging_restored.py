@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _CALLBACK = "pytorch.callbacks.weight_averaging:WeightAveraging"
@@ -12,17 +11,10 @@ _AVERAGE, _TRAINED = "state_dict", "current_model_state"
 _UNSTARTED = "_average_restored_unstarted"
 
 
-def _is_stock(callback: Any, namespace: str) -> bool:
-    """True if the callback does not override the methods that copy the average into the model."""
-    base = upstream_module(namespace, "pytorch.callbacks.weight_averaging").WeightAveraging
-    names = ("on_train_end", "_copy_average_to_current")
-    return all(getattr(type(callback), name) is getattr(base, name) for name in names)
-
-
 def _on_load_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_load_checkpoint(self: Any, trainer: Any, pl_module: Any, checkpoint: dict[str, Any]) -> None:
         original(self, trainer, pl_module, checkpoint)
-        if self._average_model is None or _TRAINED not in checkpoint or not _is_stock(self, namespace):
+        if self._average_model is None or _TRAINED not in checkpoint:
             return
         stage = trainer.state.stage
         if stage in ("test", "predict"):  # a validation swaps the weights itself
@@ -92,7 +84,11 @@ PATCH = Patch(
     changes_results=Effect("numbers", "results of test and predict with a checkpoint after fit, and of resumed runs"),
     affected=(">=2.6.0,<=2.6.6",),
     targets=(
-        Target(f"{_CALLBACK}.on_load_checkpoint", _on_load_checkpoint),
+        Target(
+            f"{_CALLBACK}.on_load_checkpoint",
+            _on_load_checkpoint,
+            stock=("self.on_train_end", "self._copy_average_to_current"),
+        ),
         Target(f"{_CALLBACK}.on_train_end", _on_train_end),
         Target(f"{_CALLBACK}.on_fit_end", _on_fit_end, adds=True),
         Target("pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_model", _restore_model),

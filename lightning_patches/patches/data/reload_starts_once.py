@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patches.loops._saved_batch import run_start_without_iter
 
 _STARTED = "_has_started_reloaded_loader"
 """Attribute of the fit loop: True if the iterator for the epoch that begins exists."""
@@ -29,14 +30,10 @@ def setup_data(original: Callable[..., None], namespace: str) -> Callable[..., N
 
 def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_run_start(self: Any, data_fetcher: Any) -> None:
-        if not starts_twice(self, data_fetcher):
+        if starts_twice(self, data_fetcher):
+            run_start_without_iter(original, self, data_fetcher)
+        else:
             original(self, data_fetcher)
-            return
-        self._restarting = True  # so that the original does not start the data loaders
-        try:
-            original(self, data_fetcher)
-        finally:
-            self._restarting = False
 
     return on_run_start
 

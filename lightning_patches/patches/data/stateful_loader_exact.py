@@ -67,11 +67,7 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
         if not getattr(data_fetcher, "batches", ()):
             begin_pass(data_fetcher, self.trainer.fit_loop.max_batches)
         _saved_batch.may_be_empty(self)
-        self._restarting = True  # so that the original does not start the data loaders again
-        try:
-            original(self, data_fetcher)
-        finally:
-            self._restarting = False
+        _saved_batch.run_start_without_iter(original, self, data_fetcher)
 
     return on_run_start
 

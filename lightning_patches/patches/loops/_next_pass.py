@@ -17,6 +17,17 @@ def is_cut(data_fetcher: Any, batches: float) -> bool:
     return False
 
 
+def begins_next_pass(fit_loop: Any, data_fetcher: Any) -> bool:
+    """True if the next pass after a restored one has begun. Begins it if epochs end before the loaders do."""
+    if getattr(data_fetcher, "batches", ()):
+        return True  # without a length, the fetcher finds the end of the restored pass and begins the next one
+    is_reloaded = fit_loop._last_train_dl_reload_epoch == fit_loop.epoch_progress.current.processed
+    if is_reloaded or not is_cut(data_fetcher, fit_loop.max_batches):
+        return False
+    begin_pass(data_fetcher, fit_loop.max_batches)
+    return True
+
+
 def begin_pass(data_fetcher: Any, batches: float) -> None:
     """Begin the next pass of the data loaders after a restored one, of which an epoch has so many batches."""
     if is_cut(data_fetcher, batches):

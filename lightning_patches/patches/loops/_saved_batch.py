@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patches.loops._next_pass import begin_pass, is_cut
+from lightning_patches.patches.loops._next_pass import begins_next_pass
 
 _REST = "_rest_of_saved_batch"
 """Attribute of the epoch loop: True if its next `advance` must train nothing, and only finish the saved batch."""
@@ -59,23 +59,24 @@ def advance(original: Callable[..., None], namespace: str) -> Callable[..., None
     return advance
 
 
+def run_start_without_iter(original: Callable[..., None], loop: Any, data_fetcher: Any) -> None:
+    """Call the epoch loop's `on_run_start` so that it does not start the data loaders: they have been started."""
+    loop._restarting = True
+    try:
+        original(loop, data_fetcher)
+    finally:
+        loop._restarting = False
+
+
 def on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_run_start(self: Any, data_fetcher: Any) -> None:
-        is_next = not self._restarting and vars(self.trainer.fit_loop).pop(_RESTORED, False)
-        # If the data has no length, the fetcher has already found the end of the restored pass and begun the next one.
-        has_begun = is_next and bool(getattr(data_fetcher, "batches", ()))
-        loop = self.trainer.fit_loop
-        is_reloaded = loop._last_train_dl_reload_epoch == loop.epoch_progress.current.processed
-        if is_next and not has_begun and not is_reloaded and is_cut(data_fetcher, loop.max_batches):
-            begin_pass(data_fetcher, loop.max_batches)
-            has_begun = True
-        self._restarting = self._restarting or has_begun  # so that the original does not begin another pass
-        try:
-            original(self, data_fetcher)
-        finally:
-            if has_begun:
-                self._restarting = False
-        if is_next and not has_begun:
+        fit_loop = self.trainer.fit_loop
+        is_next = not self._restarting and vars(fit_loop).pop(_RESTORED, False)
+        if is_next and begins_next_pass(fit_loop, data_fetcher):
+            run_start_without_iter(original, self, data_fetcher)
+            return
+        original(self, data_fetcher)
+        if is_next:
             may_be_empty(self)
 
     return on_run_start

@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 from lightning_patches import notices
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patches.loops._saved_batch import run_start_without_iter
 
 _RESUMING = "_resuming_from_checkpoint"
 """Attribute of the fit loop: True if it resumes training, False if a tuner's search restored its state."""
@@ -38,11 +39,7 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
             )
         # The fit loop has already created the iterator of this epoch. The original would create another one, unless
         # this is the first epoch or the loop continues within an epoch.
-        self._restarting = True
-        try:
-            original(self, data_fetcher)
-        finally:
-            self._restarting = False
+        run_start_without_iter(original, self, data_fetcher)
 
     return on_run_start
 
