@@ -65,7 +65,8 @@ def _copied_tensor(tensor: Any, copies: dict[Any, Any]) -> Any:
     if tensor.layout != torch.strided or tensor.is_nested or tensor.is_quantized:
         copied = tensor.detach().clone()
     else:
-        memory = tensor.untyped_storage()
+        # torch 1.13 has no untyped_storage()
+        memory = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage().untyped()
         key = memory.device, memory.data_ptr(), memory.nbytes()
         if key not in copies:
             copies[key] = memory.clone()
