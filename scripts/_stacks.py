@@ -57,14 +57,12 @@ class Stack:
     beside: tuple[str, ...] = ()
 
 
+# Pinned, so that pip does not search for a quarter of an hour for what still runs on Python 3.8.
+OF_2023 = ("numpy<2", "torchmetrics==1.2.1", "jsonargparse[signatures]==4.32.1", "aiohttp==3.10.11")
+OF_1X = ("lightning-utilities==0.11.9", "fsspec==2024.10.0", "tensorboardX==2.6.2.2", "pyDeprecate==0.3.2")
 STACKS = (
-    # Pinned, so that pip does not search for a quarter of an hour for what still runs on Python 3.8.
-    Stack(
-        "2.0.1",
-        ("3.8",),
-        ("2.0.9",),
-        ("numpy<2", "torchmetrics==1.2.1", "jsonargparse[signatures]==4.32.1", "aiohttp==3.10.11"),
-    ),
+    Stack("1.13.1", ("3.8",), ("1.9.5", "1.8.6"), (*OF_2023, *OF_1X)),
+    Stack("2.0.1", ("3.8",), ("2.0.9",), OF_2023),
     Stack("2.15.0", ("3.14", "3.13"), ("2.6.6", "2.2.5")),
 )
 
@@ -244,7 +242,11 @@ def compare(seen: Seen, proof: Proof, stock: Result, shim: Result, reference: Re
 
 
 def word(proof: Proof, result: Result) -> str:
-    return "bug" if proof.shows_bug(result) else "right" if result.ok and result.observations else "fails"
+    try:
+        shows_bug = proof.shows_bug(result)
+    except KeyError:  # the program failed before it observed this
+        return "fails"
+    return "bug" if shows_bug else "right" if result.ok and result.observations else "fails"
 
 
 def short(result: Result) -> str:

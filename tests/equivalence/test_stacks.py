@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tests.equivalence.proof import Proof, ends_with
+from tests.equivalence.proof import Proof, ends_with, sees
 from tests.support.variants import ROOT, Result
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -59,6 +59,11 @@ def test_refused_patch_keeps_the_bug():
     refused = ("not-supported", "needs torch.Thing")
     assert stacks.judge(COMPILED, failed(BUG), failed(BUG), refused).state == stacks.NOT_SUPPORTED
     assert stacks.judge(COMPILED, ended(1), failed("another"), refused).state == stacks.WORSE
+
+
+def test_program_that_fails_before_its_observation_shows_no_bug():
+    proof = Proof("async-checkpoint-snapshot", sees(lambda seen: seen["saved"] != 1))
+    assert stacks.judge(proof, failed("another"), failed("another"), APPLIED).state == stacks.BROKEN
 
 
 def test_difference_is_described_in_one_line():

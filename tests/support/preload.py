@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import atexit
 import gc
-import importlib
+import importlib.util
 import json
 import os
 import select
@@ -291,7 +291,8 @@ def _end(status: int) -> None:
 
 if __name__ == "__main__":
     for name in (*MODULES, *sys.argv[2:]):
-        importlib.import_module(name)
+        if name != "torch._dynamo" or importlib.util.find_spec(name):  # torch 1.13 does not have it
+            importlib.import_module(name)
     gc.freeze()  # the collector of each child can skip these objects
     forked = _serve(sys.argv[1])
     if forked is not None:

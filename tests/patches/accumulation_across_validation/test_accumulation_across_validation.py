@@ -5,7 +5,8 @@ PATCH = "accumulation-across-validation"
 PROGRAM = Program(PATCH, "2.0.9", alone=True)
 PROOFS = proofs(
     PATCH,
-    sees(lambda seen: seen["gradients"] == [None] * 4),
+    # torch 1.13 sets gradients to zero, and later ones to None
+    sees(lambda seen: all(gradient in (None, [(0.0).hex()]) for gradient in seen["gradients"])),
     "automatic",
     observed=only("gradients", "weight"),
     right=sees(lambda seen: seen["gradients"][0] == [((1 + 2) / 4).hex()] and not seen["overridden"]),
