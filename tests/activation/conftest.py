@@ -24,8 +24,10 @@ sys.path.append(str(ENTRY_POINTS))
 PROGRAMS = Path(__file__).parent / "programs"
 TRAIN = str(PROGRAMS / "train.py")
 PATCHES = ["logged-metrics-device", "dataloader-error-unmasked"]
-"""Those whose life the programs tell of."""
+"""The patches that the programs report."""
 RELEASE = Variant("lightning", "2.3.3")
+OUTER = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+"""Directories of this Python's packages, those of the system included in a virtual environment that can import them."""
 WAYS = ("import", "run", "autostart")
 HEAVY = {
     "wrapt",
@@ -97,9 +99,8 @@ def make_environment(directory: Path) -> Environment:
     """A virtual environment without pip, with this checkout as if it were installed."""
     environment = Environment(directory)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory)], check=True)
-    outer = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
     (environment.site / "0_checkout.pth").write_text(f"{ROOT}\n{ENTRY_POINTS}\n")
-    (environment.site / "1_outer.pth").write_text("".join(f"{path}\n" for path in outer))
+    (environment.site / "1_outer.pth").write_text("".join(f"{path}\n" for path in OUTER))
     settings = configparser.ConfigParser()
     settings.read(ROOT / "setup.cfg")
     for line in settings["options.entry_points"]["console_scripts"].strip().splitlines():

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from lightning_patches.cli import autostart
-from tests.activation.conftest import HEAVY, PROGRAMS, Environment, install_metadata
+from tests.activation.conftest import HEAVY, OUTER, PROGRAMS, Environment, install_metadata
 from tests.support import pythons
 from tests.support.variants import ROOT
 
@@ -397,9 +397,10 @@ class TestExport:
     def cluster(self, bare: Environment) -> Environment:
         """Return an environment with torch and Lightning's requirements, but without this package and wrapt."""
         ours = ("wrapt", "lightning_patches", "_lightning_patches", "__pycache__")
-        for path in Path(sysconfig.get_path("purelib")).iterdir():
-            if not path.name.startswith(ours) and path.suffix != ".pth":
-                (bare.site / path.name).symlink_to(path)
+        packages = {path.name: path for directory in reversed(OUTER) for path in Path(directory).iterdir()}
+        for name, path in packages.items():
+            if not name.startswith(ours) and path.suffix != ".pth":
+                (bare.site / name).symlink_to(path)
         return bare
 
     def job(self, environment: Environment, lines: str, *program: str, **more: Any) -> tuple[int, str]:
