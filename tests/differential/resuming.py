@@ -482,6 +482,8 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "overfit_batches": of(overfit_batches=2),
     "max_steps": of(max_steps=14, max_epochs=-1),
     "max_steps at an epoch's end": of(max_steps=12, max_epochs=-1),
+    "max_steps, finished at an epoch's end": of(max_steps=8, max_epochs=-1),
+    "max_steps, finished within an epoch": of(max_steps=6, max_epochs=-1),
     "max_steps and max_epochs": of(max_steps=100),
     "max_steps, validated every two batches": of(max_steps=14, max_epochs=-1, val_check_interval=2),
     "max_steps, across epochs": of(max_steps=14, max_epochs=-1, val_check_interval=3, check_val_every_n_epoch=None),
@@ -522,6 +524,15 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "reload every epoch": of(reload_dataloaders_every_n_epochs=1),
     "reload every two epochs": of(reload_dataloaders_every_n_epochs=2),
     "reload every three epochs": of(reload_dataloaders_every_n_epochs=3),
+    "reload every two epochs, validated across epochs": of(
+        reload_dataloaders_every_n_epochs=2, val_check_interval=3, check_val_every_n_epoch=None
+    ),
+    "reload every epoch, validated across epochs": of(
+        reload_dataloaders_every_n_epochs=1, val_check_interval=6, check_val_every_n_epoch=None
+    ),
+    "reload every two epochs, stream, validated across epochs": of(
+        reload_dataloaders_every_n_epochs=2, val_check_interval=3, check_val_every_n_epoch=None, loaders=stream
+    ),
     "reload every epoch, stateful": of(reload_dataloaders_every_n_epochs=1, **STATEFUL),
     "reload every epoch, stateful, lazy, limit_train_batches": of(
         limit_train_batches=3,
@@ -556,6 +567,9 @@ INEXACT: dict[str, tuple[str, ...]] = {
     "stream, validated every two batches": (*WITHIN, "validation"),
     "stream, accumulation": WITHIN,
     **{name: ("finished",) for name in CONFIGURATIONS if name.startswith(("SWA", "EMA"))},
+    "max_steps, finished at an epoch's end": ("last batch", "validation"),
+    "max_steps, finished within an epoch": ("within", "validation"),
+    "reload every two epochs, stream, validated across epochs": (*WITHIN, "validation"),
     **dict.fromkeys(("ModelPruning", "ModelPruning by layer, Adam"), ("finished",)),
 }
 """Stops at which a configuration cannot be exact, by nature: see "Exact resume" in the manual."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
@@ -19,11 +19,24 @@ def _setup_data(original: Callable[..., None], namespace: str) -> Callable[..., 
             epoch.completed = epoch.processed  # trainer.current_epoch is then the epoch that begins
         try:
             original(self, *args, **kwargs)
-            self._last_train_dl_reload_epoch = trainer.current_epoch // every * every
+            self._last_train_dl_reload_epoch = epoch.completed // every * every
         finally:
             epoch.completed = completed
 
     return setup_data
+
+
+def _epochs_of_validations(trainer: Any) -> Iterator[int]:
+    """Yield the epoch of each validation until now, as in the uninterrupted run."""
+    epoch, each = trainer.fit_loop.epoch_progress.current, trainer.check_val_every_n_epoch
+    if each is not None:
+        yield from range(each - 1, epoch.processed + 1, each)
+    elif isinstance(trainer.val_check_batch, int):  # not an interval of time
+        yield 0  # Lightning creates the data loaders when training starts
+        batches = trainer.fit_loop.epoch_loop.batch_progress
+        in_past_epochs = batches.total.ready - (batches.current.ready if epoch.ready > epoch.processed else 0)
+        for batch in range(trainer.val_check_batch - 1, batches.total.ready, trainer.val_check_batch):
+            yield min(batch * epoch.processed // max(in_past_epochs, 1), epoch.processed)
 
 
 def _setup_validation(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -31,13 +44,13 @@ def _setup_validation(original: Callable[..., None], namespace: str) -> Callable
         is_first = self._combined_loader is None
         original(self)
         trainer = self.trainer
-        every, validated = trainer.reload_dataloaders_every_n_epochs, trainer.check_val_every_n_epoch
+        every = trainer.reload_dataloaders_every_n_epochs
         is_resumed = trainer.state.fn == "fit" and trainer.ckpt_path is not None
-        if every and validated and is_first and is_resumed and self._combined_loader is not None:
-            last = validated - 1
-            for epoch in range(last, trainer.fit_loop.epoch_progress.current.processed + 1, validated):
-                last = epoch if epoch - last >= every else last
-            self._last_val_dl_reload_epoch = last
+        if every and is_first and is_resumed and self._combined_loader is not None:
+            last = None
+            for epoch in _epochs_of_validations(trainer):
+                if last is None or epoch - last >= every:
+                    last = self._last_val_dl_reload_epoch = epoch
 
     return setup_data
 
@@ -63,7 +76,8 @@ PATCH = Patch(
         ),
     ),
     after=("stateful-loader-restored",),
-    note="The resumed run equals the uninterrupted run. A run that is not resumed is unchanged, and so are the "
-    "data loaders of validation with check_val_every_n_epoch=None. No program is known that relies on the "
-    "behavior without the patch.",
+    note="The resumed run equals the uninterrupted run. A run that is not resumed is unchanged. With "
+    "check_val_every_n_epoch=None, the epochs of past validations are computed from the number of batches, and so can "
+    "be wrong if the epochs have different lengths. No program is known that relies on the behavior without the "
+    "patch.",
 )

@@ -1,4 +1,4 @@
-"""With max_steps, a run that is resumed at the end of an epoch starts the next epoch."""
+"""With max_steps, a run that is resumed at an epoch's end continues in the right epoch."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..
         if loop.epoch_loop.max_steps == -1:
             return
         epoch, batch = loop.epoch_progress.current, loop.epoch_loop.batch_progress
-        is_epoch_over = epoch.ready == epoch.started == epoch.processed > 0
-        is_over = is_epoch_over and batch.is_last_batch and batch.current.completed == batch.current.ready
-        if is_over and loop.epoch_loop.global_step < loop.epoch_loop.max_steps:
+        if not epoch.ready == epoch.started == epoch.processed > 0:
+            return
+        is_finished = loop.epoch_loop.global_step >= loop.epoch_loop.max_steps
+        is_complete = batch.is_last_batch and batch.current.completed == batch.current.ready
+        if is_complete and not is_finished:
             # With max_steps, the loop's own property setter would always continue within the epoch.
             upstream_module(namespace, "pytorch.loops.loop")._Loop.restarting.fset(loop, False)
-            if epoch.completed < epoch.processed:
-                loop.epoch_progress.increment_completed()
+        if (is_complete or is_finished) and epoch.completed < epoch.processed:
+            loop.epoch_progress.increment_completed()
 
     return restore_loops
 
@@ -39,8 +41,13 @@ PATCH = Patch(
     upstream=Upstream(issues=(19617,)),
     impact=Impact(
         "With max_steps, a run that is resumed from the end of an epoch starts with an epoch of a single batch "
-        "with an invalid batch index, and calls the epoch's hooks for it.",
-        ("resumed training runs an epoch of one batch", "batch_idx is the number of batches after resuming"),
+        "with an invalid batch index, and calls the epoch's hooks for it. If max_steps has been reached, "
+        "trainer.current_epoch is one lower than in the uninterrupted run.",
+        (
+            "resumed training runs an epoch of one batch",
+            "batch_idx is the number of batches after resuming",
+            "current_epoch is one lower after resuming a run that max_steps has finished",
+        ),
         consequences=(
             Consequence(
                 (
@@ -54,7 +61,7 @@ PATCH = Patch(
         ),
     ),
     added="0.2.0",
-    note="A run that is resumed within an epoch, or that has reached max_steps, is unchanged. Without the "
-    "patch, use max_epochs instead of max_steps.",
+    note="A run that is resumed within an epoch is unchanged. A run that has reached max_steps trains nothing, as "
+    "without the patch. Without the patch, use max_epochs instead of max_steps.",
     after=("evaluation-step-of-checkpoint", "mid-epoch-resume", "warn-mid-epoch-resume"),
 )

@@ -10,6 +10,8 @@ test_resumed_run_makes_its_loaders_in_the_epochs_of_the_uninterrupted_run = PROG
     "reload every two epochs: epoch end",
     "reload every two epochs: within",
     "reload every three epochs: finished",
+    "reload every two epochs, validated across epochs: validation",
+    "reload every two epochs, validated across epochs: epoch end",
     reference="{}, whole",
 )
 test_run_that_is_right_on_stock_is_unchanged = PROGRAM.unchanged("plain: epoch end", "reload every epoch: epoch end")

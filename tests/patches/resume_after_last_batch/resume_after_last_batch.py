@@ -1,7 +1,7 @@
 """Issue 19617: a run with max_steps is resumed where an epoch ended.
 
-Cases: ``saved`` (by ModelCheckpoint), ``middle`` (two steps into an epoch), ``done`` (no step is left), ``whole`` (no
-break), ``saved-epochs`` and ``epochs`` (max_epochs instead of max_steps).
+Cases: ``saved`` (by ModelCheckpoint), ``middle`` (two steps into an epoch), ``done`` and ``done-saved`` (no step is
+left), ``whole`` (no break), ``saved-epochs`` and ``epochs`` (max_epochs instead of max_steps).
 """
 
 import os
@@ -53,6 +53,6 @@ if __name__ == "__main__":
         trainer, _ = fit(2 if CASE == "middle" else 3)
         if "saved" not in CASE:
             trainer.save_checkpoint(path)
-        trainer, model = fit(3 if CASE == "done" else 9, path)
+        trainer, model = fit(3 if "done" in CASE else 9, path)
         seen = model.seen
     scenario.observe(seen=seen, weight=model.layer.weight, steps=trainer.global_step, epoch=trainer.current_epoch)

@@ -13,6 +13,12 @@ def batches(seen):
 test_resumed_run_equals_the_uninterrupted_run = PROGRAM.fixed(
     reference="whole", right=sees(lambda seen: batches(seen) == RESUMED), on=("2.0.0", "2.6.6")
 )
+test_finished_run_has_the_epoch_of_the_uninterrupted_run = PROGRAM.fixed(
+    "done-saved",
+    bug=sees(lambda seen: seen["epoch"] == 0),
+    right=sees(lambda seen: seen["epoch"] == 1),
+    on=("2.0.0", "2.6.6"),
+)
 test_run_resumed_within_an_epoch_is_unchanged = PROGRAM.unchanged("middle", "done", on=("2.4.0", "2.6.6"))
 
 PROOFS = tuple(
