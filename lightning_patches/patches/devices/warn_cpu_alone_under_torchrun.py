@@ -6,8 +6,8 @@ import os
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patches.devices._torchrun import is_on_cpu_under_torchrun
 
 
 def _build(package: str) -> Callable[..., Any]:
@@ -17,10 +17,8 @@ def _build(package: str) -> Callable[..., Any]:
             original(self)
             if not (was_auto and self._devices_flag == 1 and self._num_nodes_flag == 1):
                 return
-            cpu = upstream_module(namespace, f"{package}.accelerators.cpu").CPUAccelerator
-            elastic = upstream_module(namespace, "fabric.plugins.environments.torchelastic").TorchElasticEnvironment
             processes = os.environ.get("WORLD_SIZE", "1")
-            if type(self.accelerator) is cpu and elastic.detect() and processes != "1":
+            if processes != "1" and is_on_cpu_under_torchrun(self, package, namespace):
                 notices.warn_once(
                     "cpu-alone-under-torchrun",
                     f"Each of the {processes} processes that torchrun has started works alone, on all data: on CPUs, "
@@ -38,7 +36,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
-    affected=(">=2.1.0,<=2.6.6",),
+    affected=(">=2.0.0,<=2.6.6",),
     targets=(
         Target(f"pytorch.trainer.connectors.accelerator_connector:_AcceleratorConnector.{_METHOD}", _build("pytorch")),
         Target(f"fabric.connector:_Connector.{_METHOD}", _build("fabric")),
@@ -47,8 +45,9 @@ PATCH = Patch(
     impact=Impact(
         "Under torchrun, each process of a Trainer or Fabric on CPUs with devices='auto' and strategy='auto' trains "
         "alone, on all data. On GPUs, the same arguments train with DDP.",
-        ("torchrun on CPU trains the model several times, with world_size 1",),
     ),
-    note="This patch fixes nothing: it warns once. With strategy='ddp', Lightning raises an error instead. Pass the "
-    "number of devices in both cases.",
+    after=("cpu-devices-of-torchrun",),
+    fixed_by=("cpu-devices-of-torchrun",),
+    note="This patch fixes nothing: it warns once. With strategy='ddp', Lightning raises an error from 2.1.0 on. Pass "
+    "the number of devices in both cases. The opt-in patch cpu-devices-of-torchrun does the same.",
 )

@@ -1,0 +1,29 @@
+"""Under torchrun, each process on a CPU trains alone, on all data."""
+
+import pytest
+
+from tests.equivalence.proof import proofs, sees
+from tests.support.programs import Program
+
+pytestmark = pytest.mark.distributed
+NAME = "cpu-devices-of-torchrun"
+PROGRAM = Program(NAME, "2.6.6", options={"timeout": 300})
+
+test_programs_that_choose_their_processes_are_unchanged = PROGRAM.unchanged("one", "one-process", "environment")
+
+
+@pytest.mark.parametrize("case", ["-ddp", "-object"])
+def test_ddp_strategy_is_accepted(case):
+    stock, patched = PROGRAM.both(case)
+    assert not stock.ok and "does not match the world size (2)" in stock.output
+    assert patched.observations == PROGRAM.stock(f"given{case}").observations
+
+
+PROOFS = proofs(
+    NAME,
+    sees(lambda seen: (seen["ranks"], seen["steps"]) == (1, 8)),
+    "",
+    "-fabric",
+    recommended="given{}",
+    right=sees(lambda seen: (seen["ranks"], seen["steps"]) == (2, 4)),
+)
