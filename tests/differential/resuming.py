@@ -185,10 +185,12 @@ class Recorder(cb.Callback):
         note("batch ends", *progress(trainer), batch_idx, rates, weights)
 
     def on_validation_start(self, trainer: Any, module: Any) -> None:
-        note("validation starts", *progress(trainer))
+        if not trainer.sanity_checking:
+            note("validation starts", *progress(trainer))
 
     def on_validation_end(self, trainer: Any, module: Any) -> None:
-        note("validation ends", *progress(trainer), number(trainer.callback_metrics.get("val")))
+        if not trainer.sanity_checking:
+            note("validation ends", *progress(trainer), number(trainer.callback_metrics.get("val")))
 
     def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
         note("epoch ends", *progress(trainer))
@@ -527,8 +529,11 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "reload every two epochs, validated across epochs": of(
         reload_dataloaders_every_n_epochs=2, val_check_interval=3, check_val_every_n_epoch=None
     ),
-    "reload every epoch, validated across epochs": of(
-        reload_dataloaders_every_n_epochs=1, val_check_interval=6, check_val_every_n_epoch=None
+    "reload every epoch, validated across epochs, sanity check": of(
+        reload_dataloaders_every_n_epochs=1,
+        val_check_interval=6,
+        check_val_every_n_epoch=None,
+        num_sanity_val_steps=1,
     ),
     "reload every two epochs, stream, validated across epochs": of(
         reload_dataloaders_every_n_epochs=2, val_check_interval=3, check_val_every_n_epoch=None, loaders=stream
@@ -583,7 +588,13 @@ def fit(configuration: dict[str, Any], places: Optional[dict[str, int]], path: O
     TRACE.clear()
     module = Net(**configuration["module"])
     callbacks = [Recorder(), *(make() for make in configuration["callbacks"]), Saver(places)]
-    options = {"max_epochs": EPOCHS, "log_every_n_steps": 50, **configuration["trainer"], **limits}
+    options = {
+        "max_epochs": EPOCHS,
+        "log_every_n_steps": 50,
+        "num_sanity_val_steps": 0,
+        **configuration["trainer"],
+        **limits,
+    }
     trainer = pl.Trainer(
         accelerator="cpu",
         devices=1,
@@ -591,7 +602,6 @@ def fit(configuration: dict[str, Any], places: Optional[dict[str, int]], path: O
         callbacks=callbacks,
         enable_progress_bar=False,
         enable_model_summary=False,
-        num_sanity_val_steps=0,
         default_root_dir=os.getcwd(),
         **options,
     )

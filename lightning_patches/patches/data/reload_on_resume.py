@@ -31,11 +31,11 @@ def _epochs_of_validations(trainer: Any) -> Iterator[int]:
     epoch, each = trainer.fit_loop.epoch_progress.current, trainer.check_val_every_n_epoch
     if each is not None:
         yield from range(each - 1, epoch.processed + 1, each)
-    elif isinstance(trainer.val_check_batch, int):  # not an interval of time
+    elif isinstance(trainer.val_check_interval, int):  # not an interval of time
         yield 0  # Lightning creates the data loaders when training starts
         batches = trainer.fit_loop.epoch_loop.batch_progress
         in_past_epochs = batches.total.ready - (batches.current.ready if epoch.ready > epoch.processed else 0)
-        for batch in range(trainer.val_check_batch - 1, batches.total.ready, trainer.val_check_batch):
+        for batch in range(trainer.val_check_interval - 1, batches.total.ready, trainer.val_check_interval):
             yield min(batch * epoch.processed // max(in_past_epochs, 1), epoch.processed)
 
 

@@ -14,6 +14,9 @@ test_resumed_run_makes_its_loaders_in_the_epochs_of_the_uninterrupted_run = PROG
     "reload every two epochs, validated across epochs: epoch end",
     reference="{}, whole",
 )
+test_resumed_run_with_a_sanity_check_ends_well = PROGRAM.unchanged(
+    "reload every epoch, validated across epochs, sanity check: epoch end", on=("2.2.5",)
+)
 test_run_that_is_right_on_stock_is_unchanged = PROGRAM.unchanged("plain: epoch end", "reload every epoch: epoch end")
 
 
