@@ -32,7 +32,7 @@ def _run_early_stopping_check(original: Callable[..., None], namespace: str) -> 
             stop = trainer.should_stop
             trainer.should_stop = before or stop
         was_checked = self.wait_count != waited or self.best_score is not best
-        if stop and not trainer.fit_loop._can_stop_early:
+        if stop and not _can_stop_early(trainer.fit_loop):
             pending.setdefault(id(self), noted)
         elif not stop and was_checked and id(self) in pending:
             vars(self).update(pending.pop(id(self)))
@@ -41,6 +41,12 @@ def _run_early_stopping_check(original: Callable[..., None], namespace: str) -> 
         return None
 
     return _run_early_stopping_check
+
+
+def _can_stop_early(loop: Any) -> bool:
+    """True if the run has reached its minimum. The property has another name before 1.9.2."""
+    name = "_can_stop_early" if hasattr(type(loop), "_can_stop_early") else "_should_stop_early"
+    return bool(getattr(loop, name))
 
 
 def _others_may_stop(trainer: Any, namespace: str) -> bool:
