@@ -2,8 +2,9 @@
 
 Upstream's CPU tests are those of a tag, and they test the release's wheel. Both variants run in the same environment,
 file by file. Tests with different outcomes run again in both variants, without the others. A test that passes on stock
-and fails with the patches both times is a regression. It is explained if the test encodes the bug: upstream changed
-that test with the fix (``upstream/upstream_tests.explained``; the repository's history must confirm it).
+and fails with the patches both times is a regression. It is explained if the test encodes the bug
+(``upstream/upstream_tests.explained``): upstream changed that test with the fix, as the repository's history must
+confirm, or upstream never fixed the bug, and the test passes with the patches except the one for that bug.
 
 :data:`NEEDS` lists the requirements besides torch.
 
@@ -48,6 +49,7 @@ NEEDS = (
 # Ignore warnings of a newer torch or setuptools, since some of upstream's tests count warnings.
 FILTERS = ("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore:pkg_resources")
 EXPLAINED = ROOT / "upstream" / "upstream_tests.explained"
+_NEVER_FIXED = {patch.name for patch in catalogue.all_patches() if not patch.upstream.fixed_in}
 
 
 class RefusedError(Exception):
@@ -61,20 +63,20 @@ class Compared:
     Args:
         tag: the release.
         counts: numbers of outcomes that are equal in both variants.
-        regressions: tests that the patches break, each with the pull request that explains it, or 0.
+        regressions: tests that the patches break, each with the pull request or patch that explains it, or "".
         fixed: tests that pass only with the patches.
         flaky: tests with different outcomes in two runs.
     """
 
     tag: str
     counts: Counter[str]
-    regressions: dict[str, int] = field(default_factory=dict)
+    regressions: dict[str, str] = field(default_factory=dict)
     fixed: list[str] = field(default_factory=list)
     flaky: list[str] = field(default_factory=list)
 
     @property
     def defects(self) -> list[str]:
-        return [test for test, pull_request in self.regressions.items() if not pull_request]
+        return [test for test, explanation in self.regressions.items() if not explanation]
 
 
 class Upstream:
@@ -140,8 +142,8 @@ def compare(
     source = source or _releases.unpacked(distribution, tag)
     several = ["--numprocesses", str(jobs), "--dist=loadfile", "--max-worker-restart=100"]
 
-    def run(patched: bool, tests: Optional[list[str]] = None) -> dict[str, str]:
-        return _outcomes(directory, source, python, patched, several if tests is None else [], tests)
+    def run(patched: bool, tests: Optional[list[str]] = None, without: str = "") -> dict[str, str]:
+        return _outcomes(directory, source, python, patched, several if tests is None else [], tests, without)
 
     stock, shim = run(False), run(True)
     if not stock:
@@ -154,14 +156,25 @@ def compare(
         if first != second:
             found.flaky.append(test)
         elif first[0] == "passed":
-            found.regressions[test] = _explained(upstream, test, tag, explained)
+            name = test.partition("[")[0]
+            reasons = [reason for listed, reason in read_explained(explained) if listed == name]
+            found.regressions[test] = _changed_with_fix(upstream, name, tag, reasons) or next(
+                (patch for patch in _NEVER_FIXED.intersection(reasons) if run(True, [test], patch)[test] == "passed"),
+                "",
+            )
         elif first[1] == "passed":
             found.fixed.append(test)
     return found
 
 
 def _outcomes(
-    directory: Path, source: Path, python: str, patched: bool, options: list[str], tests: Optional[list[str]]
+    directory: Path,
+    source: Path,
+    python: str,
+    patched: bool,
+    options: list[str],
+    tests: Optional[list[str]],
+    without: str,
 ) -> dict[str, str]:
     package = directory / "shim"  # ours and no more: beside it may lie metadata of an installation
     package.mkdir(exist_ok=True)
@@ -177,6 +190,7 @@ def _outcomes(
         OMP_NUM_THREADS="1",
         # A newer torch sets it when it is imported, which upstream takes for a leak of the first test.
         TORCHINDUCTOR_CACHE_DIR=str(directory / "inductor"),
+        **({"LIGHTNING_PATCHES": f"-{without}"} if without else {}),
     )
     found: dict[str, str] = {}
     for suite in SUITES:
@@ -212,8 +226,9 @@ def _read(report: Path) -> dict[str, str]:
 # -------------------------------------------------------------------- tests that encode a bug
 
 
-def read_explained(path: Path) -> list[tuple[str, int]]:
-    """Tests without their parameters, each with the number of the pull request that changed it with the fix.
+def read_explained(path: Path) -> list[tuple[str, str]]:
+    """Tests without their parameters, each with the pull request that changed it with the fix (``"#1234"``), or with
+    the patch of a bug that upstream never fixed.
 
     Raises:
         ValueError: a line is of another form.
@@ -221,21 +236,17 @@ def read_explained(path: Path) -> list[tuple[str, int]]:
     found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if line.strip() and not line.startswith("#"):
-            parts = re.fullmatch(r"(\S+\.py::\S+)\s+#(\d+)", line.strip())
+            parts = re.fullmatch(r"(\S+\.py::\S+)\s+(#\d+|[a-z][a-z0-9-]+)", line.strip())
             if not parts:
-                raise ValueError(f"{path.name}, line {number}: not of the form `path::test #1234`")
-            found.append((parts[1], int(parts[2])))
+                raise ValueError(f"{path.name}, line {number}: neither `path::test #1234` nor `path::test patch`")
+            found.append((parts[1], parts[2]))
     return found
 
 
-def _explained(upstream: Upstream, test: str, tag: str, explained: Path) -> int:
-    """The pull request of a patch that changed this very test with the fix, by the list and by the history."""
-    name = test.partition("[")[0]
-    fixes = {number for patch in catalogue.all_patches() for number in patch.upstream.pull_requests}
-    for listed, number in read_explained(explained):
-        if listed == name and number in fixes and changed_by(upstream, name, number, tag):
-            return number
-    return 0
+def _changed_with_fix(upstream: Upstream, test: str, tag: str, reasons: list[str]) -> str:
+    """The pull request among these reasons that a patch's record has, and that changed this very test; else ""."""
+    fixes = {f"#{number}" for patch in catalogue.all_patches() for number in patch.upstream.pull_requests}
+    return next((pr for pr in reasons if pr in fixes and changed_by(upstream, test, int(pr[1:]), tag)), "")
 
 
 def changed_by(upstream: Upstream, test: str, pull_request: int, tag: str) -> bool:

@@ -14,7 +14,7 @@ import _outside_tests as upstream_tests
 FETCHERS = "tests/tests_pytorch/loops/test_fetchers.py"
 PR = 19177  # of fit-resets-should-stop, which concerns 2.3.3
 TEST_FILE = """\
-import pathlib, sys
+import os, pathlib, sys
 import pytest
 import lightning.pytorch.loops.fetchers
 
@@ -34,6 +34,9 @@ def test_skipped():
 @pytest.mark.parametrize("value", [1, 2])
 def test_encodes_the_bug(value):
     assert not SHIM or value == 1
+
+def test_encodes_a_bug_that_is_not_fixed():
+    assert not SHIM or os.environ.get("LIGHTNING_PATCHES") == "-resume-on-last-batch"
 
 class TestClass:
     def test_the_patches_break_this(self):
@@ -90,14 +93,18 @@ def test_each_test_is_classified(repository, tmp_path):
     listed = tmp_path / "explained"
     listed.write_text(
         f"{FETCHERS}::test_encodes_the_bug  #{PR}\n{FETCHERS}::TestClass::test_the_patches_break_this #{PR}\n"
+        f"{FETCHERS}::TestClass::test_the_patches_break_this resume-on-last-batch\n"
+        f"{FETCHERS}::test_encodes_a_bug_that_is_not_fixed resume-on-last-batch\n"
     )
     upstream = upstream_tests.Upstream(repository)
     work = tmp_path / "work"
     work.mkdir()
     found = upstream_tests.compare(upstream, "2.3.3", work, jobs=1, source=repository / "src", explained=listed)
     assert found.regressions == {
-        f"{FETCHERS}::test_encodes_the_bug[2]": PR,
-        f"{FETCHERS}::TestClass::test_the_patches_break_this": 0,  # not changed by that pull request
+        f"{FETCHERS}::test_encodes_the_bug[2]": f"#{PR}",
+        f"{FETCHERS}::test_encodes_a_bug_that_is_not_fixed": "resume-on-last-batch",
+        # not changed by that pull request, and fails without that patch, too
+        f"{FETCHERS}::TestClass::test_the_patches_break_this": "",
     }
     assert found.defects == [f"{FETCHERS}::TestClass::test_the_patches_break_this"]
     assert (found.fixed, found.flaky) == ([f"{FETCHERS}::test_needs_the_fix"], [f"{FETCHERS}::test_flaky"])
@@ -127,7 +134,7 @@ def test_source_of_a_test_includes_only_its_decorators():
 
 def test_malformed_line_is_refused(tmp_path):
     (tmp_path / "explained").write_text("tests/test_a.py::test_b 123\n")
-    with pytest.raises(ValueError, match="explained, line 1: not of the form"):
+    with pytest.raises(ValueError, match="explained, line 1: neither"):
         upstream_tests.read_explained(tmp_path / "explained")
 
 
