@@ -1,0 +1,69 @@
+"""PR 16369: classes that are not LightningModules, and whose objects are.
+
+``saving`` calls save_hyperparameters itself; ``between`` is between two modules; ``holder`` is not a mixin: it creates
+a module. In the case ``method``, a method of a mixin saves them.
+"""
+
+import _scenario as scenario
+
+BoringModel = scenario.pytorch("demos.boring_classes").BoringModel
+
+
+class Saving:
+    def __init__(self, width=1):
+        super().__init__()
+        self.save_hyperparameters()
+
+
+class OfSaving(Saving, BoringModel):
+    pass
+
+
+class Base(BoringModel):
+    def __init__(self, leaf=1):
+        super().__init__()
+        self.save_hyperparameters()
+
+
+class Between:
+    def __init__(self, width=1, **options):
+        super().__init__(**options)
+
+
+class OfBetween(Between, Base):
+    def __init__(self, depth=1, **options):
+        super().__init__(**options)
+
+
+class Parent:
+    def __init__(self, size=1):
+        pass
+
+
+class Holder(Parent):
+    def __init__(self, size=1):
+        super().__init__(size)
+        self.model = Base(leaf=9)
+
+
+class Method:
+    def build(self, width):
+        self.add = super().__repr__
+        self.save_hyperparameters({"width": width})
+
+
+class OfMethod(Method, BoringModel):
+    def __init__(self, width=1):
+        super().__init__()
+        self.build(width)
+
+
+if __name__ == "__main__":
+    if scenario.CASE == "method":
+        scenario.observe(method=dict(OfMethod(width=7).hparams))
+    else:
+        scenario.observe(
+            saving=dict(OfSaving(width=2).hparams),
+            between=dict(OfBetween(depth=3, width=4, leaf=5).hparams),
+            holder=dict(Holder(size=6).model.hparams),
+        )
