@@ -4,9 +4,8 @@
 # Behavior: it instruments rank 0 only. Its sitecustomize removes its own folder from PYTHONPATH in the process that it
 #   instruments, so the ranks that the Trainer starts from there run without it. Nothing warns. Below torchrun no rank
 #   is instrumented, as torchrun itself is the process that is.
-# Why our users meet it: traces and metrics of a job with several ranks look complete, and are those of one rank. A
-#   package that is activated through PYTHONPATH, as ours is by `lightning-patches run`, must not rely on the first rank
-#   to tell how the others start.
+# Why our users meet it: traces and metrics of a job with several ranks look complete, and are those of one rank. A tool
+#   that activates itself through PYTHONPATH can't conclude from rank 0 how the other ranks start.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
