@@ -40,5 +40,8 @@ PATCH = Patch(
         "min_steps is reached.",
         ("validation runs after every batch with EarlyStopping and min_epochs",),
     ),
-    note="Without the patch, remove min_epochs and min_steps, and begin EarlyStopping later.",
+    opt_in="users who combine EarlyStopping with min_epochs or min_steps, on releases below 1.9.2",
+    signs=("EarlyStopping min_epochs", "EarlyStopping min_steps"),
+    note="Opt-in because programs with these validations end well, and may use their metrics. Without the patch, "
+    "remove min_epochs and min_steps, and begin EarlyStopping later.",
 )
