@@ -22,7 +22,7 @@ def setup_data(original: Callable[..., None], namespace: str) -> Callable[..., N
     def setup_data(self: Any) -> None:
         before = self._data_fetcher
         original(self)
-        if self.trainer.reload_dataloaders_every_n_epochs and before is not None and self._data_fetcher is not before:
+        if self.trainer.reload_dataloaders_every_n_epochs and self._data_fetcher is not before:
             setattr(self, _STARTED, True)
 
     return setup_data

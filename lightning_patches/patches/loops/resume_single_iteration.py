@@ -25,11 +25,11 @@ def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[
 
 def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_run_start(self: Any, data_fetcher: Any) -> None:
-        is_training = vars(self.trainer.fit_loop).pop(_RESUMING, None)
-        if is_training is None or self._restarting or not _is_unused(data_fetcher):
+        fit_loop = self.trainer.fit_loop
+        is_training = vars(fit_loop).pop(_RESUMING, None)
+        if is_training is None or self._restarting or _is_reloaded(fit_loop) or not _is_unused(data_fetcher):
             original(self, data_fetcher)
             return
-        fit_loop = self.trainer.fit_loop
         if is_training and fit_loop.epoch_progress.current.completed > 0 and _draws(fit_loop._combined_loader):
             notices.notice_once(
                 "resume-single-iteration",
@@ -49,6 +49,12 @@ def _draws(combined_loader: Any) -> bool:
     import torch
 
     return any(isinstance(loader, torch.utils.data.DataLoader) for loader in combined_loader.flattened)
+
+
+def _is_reloaded(fit_loop: Any) -> bool:
+    """True if the uninterrupted run creates its data loaders anew in this epoch, and so starts them twice."""
+    every = fit_loop.trainer.reload_dataloaders_every_n_epochs
+    return bool(every and fit_loop.epoch_progress.current.processed % every == 0)
 
 
 def _is_unused(data_fetcher: Any) -> bool:
@@ -88,5 +94,7 @@ PATCH = Patch(
     "random numbers in all of its epochs, the same as in the fixed releases. They affect the order of "
     "shuffled data, or, without shuffling, dropout and noise; the patch prints one line about this. With "
     "worker processes and a sampler with set_epoch, such as DistributedSampler, the order is that of the "
-    "first epoch, because these releases pass the indices to the workers before they call set_epoch.",
+    "first epoch, because these releases pass the indices to the workers before they call set_epoch. In an epoch "
+    "whose data loaders reload_dataloaders_every_n_epochs creates anew, two iterators are created, as in the "
+    "uninterrupted run; the opt-in reload-starts-once creates one in both.",
 )

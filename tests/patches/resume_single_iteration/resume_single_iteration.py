@@ -2,7 +2,8 @@
 
 Cases: ``stream`` (an IterableDataset that continues at its last position), ``shuffle`` (a shuffled training set),
 ``workers`` (a sampler with set_epoch, and a worker process), ``dropout`` (unshuffled data, and a model that draws
-random numbers), ``finder`` (the learning rate finder of Lightning's documentation, which searches in a later epoch).
+random numbers), ``finder`` (the learning rate finder of Lightning's documentation, which searches in a later epoch),
+``reload`` (the stream, and data loaders that are created anew in each epoch).
 """
 
 import _scenario as scenario
@@ -64,7 +65,7 @@ class Model(pl.LightningModule):
 
 
 def data():
-    if scenario.CASE == "stream":
+    if scenario.CASE in ("stream", "reload"):
         return DataLoader(Stream(), batch_size=1)
     if scenario.CASE == "workers":
         sampler = DistributedSampler(range(8), num_replicas=1, rank=0)
@@ -87,9 +88,10 @@ if __name__ == "__main__":
         trainer.save_checkpoint(path)
         pl.seed_everything(4)
         model, loader = Model(), data()
-        trainer = scenario.trainer(max_epochs=3)
+        options = {"reload_dataloaders_every_n_epochs": 1} if scenario.CASE == "reload" else {}
+        trainer = scenario.trainer(max_epochs=3, **options)
         trainer.fit(model, loader, ckpt_path=path)
-        counted = loader.dataset if scenario.CASE == "stream" else loader
+        counted = loader.dataset if scenario.CASE in ("stream", "reload") else loader
         scenario.observe(
             iterations=counted.iterations, trained=model.trained, drawn=model.drawn, weight=model.layer.weight
         )

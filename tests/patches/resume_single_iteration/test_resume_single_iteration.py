@@ -7,6 +7,8 @@ PROGRAM = Program("resume-single-iteration", "2.2.5")
 
 PROOFS = proofs(PROGRAM.patch, sees(lambda seen: seen["iterations"] == 3), "stream", "shuffle")
 
+test_reloaded_loader_is_started_as_in_the_uninterrupted_run = PROGRAM.unchanged("reload")
+
 
 def test_resume_warns_about_different_random_numbers():
     for case, times in (("shuffle", 1), ("workers", 1), ("dropout", 1), ("finder", 0)):
