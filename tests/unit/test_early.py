@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.machinery
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lightning_patches.engine import distributions, toggle
+from lightning_patches.engine import distributions
 from lightning_patches.engine.verdicts import verdict
-from lightning_patches.errors import PatchError
 from lightning_patches.patch import Patch, Target
 from tests.unit.fakes import AFFECTED, FUNCTION, World, broken, check, forget_lightning, times_ten, toy, write_lightning
 
@@ -78,17 +76,6 @@ def test_module_may_have_early_and_late_targets(world: World) -> None:
         forget_lightning()
 
 
-def test_early_target_is_set_again_when_the_module_is_reloaded(world: World) -> None:
-    install(world)
-    world.activate(early())
-    module = world.load("pytorch")
-    del module.ASKED
-    assert importlib.reload(module).ASKED == "answered in lightning"
-    forget_lightning()
-    assert world.load("pytorch") is not module
-    assert world.load("pytorch").ASKED == "answered in lightning"
-
-
 def test_failed_import_can_be_repeated(world: World) -> None:
     install(world, ASKS + "raise ImportError('a dependency is missing')\n")
     patcher = world.activate(early())
@@ -112,23 +99,6 @@ def test_imported_package_is_not_patched_early(world: World) -> None:
     assert importlib.reload(module).ASKED == "answered in lightning"
 
 
-def test_unselected_patch_is_not_applied_early(world: World) -> None:
-    install(world)
-    patcher = world.patcher(early())
-    patcher.activate(toggle.parse("-toy", patcher.catalogue))
-    module = world.load("pytorch")
-    assert (module.ASKED, hasattr(module, "helper")) == ("nobody answers", False)
-
-
-def test_package_keeps_its_loader(world: World) -> None:
-    install(world)
-    world.activate(early())
-    module = world.load("pytorch")
-    assert type(module.__loader__) is importlib.machinery.SourceFileLoader
-    assert module.__spec__ is not None
-    assert type(module.__spec__.loader) is importlib.machinery.SourceFileLoader
-
-
 def test_builder_error_does_not_reach_the_import(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     installed = install(world)
     patch = early(broken)
@@ -136,14 +106,6 @@ def test_builder_error_does_not_reach_the_import(world: World, capsys: pytest.Ca
     assert world.load("pytorch").ASKED == "nobody answers"
     assert verdict(patcher, patch, installed).verdict == "failed"
     assert "toy is not applied: RuntimeError: this builder is broken" in capsys.readouterr().err
-
-
-def test_strict_ends_the_import(world: World) -> None:
-    install(world)
-    world.activate(early(broken), spec="all,strict")
-    for _ in range(2):
-        with pytest.raises(PatchError, match="this builder is broken"):
-            world.load("pytorch")
 
 
 ROOT_OF_A_NAMESPACE = """
@@ -175,12 +137,3 @@ def test_activation_during_the_import_works(tmp_path: Path, before: str, after: 
     (tmp_path / "pytorch_lightning" / "__init__.py").write_text(ASKS)
     program = ROOT_OF_A_NAMESPACE.format(before=before, after=after)
     assert check(program, tmp_path) == "answered in pytorch_lightning"
-
-
-def test_early_patch_leaves_no_import_hook(world: World) -> None:
-    install(world)
-    before = [finder for finder in sys.meta_path if type(finder).__module__ != "wrapt.importer"]
-    patcher = world.activate(early())
-    world.load("pytorch")
-    patcher.deactivate()
-    assert [finder for finder in sys.meta_path if type(finder).__module__ != "wrapt.importer"] == before

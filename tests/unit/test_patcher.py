@@ -67,23 +67,6 @@ def contents(module: ModuleType) -> dict[str, Any]:
 # ---------------------------------------------------------------- the swap
 
 
-def test_function_is_replaced_when_its_module_is_imported(world: World) -> None:
-    world.install()
-    patcher = world.activate(toy())
-    assert "lightning" not in sys.modules
-    assert world.load().compute(3) == 60
-    assert verdict(patcher).verdict == "applied"
-
-
-def test_function_of_an_imported_module_is_replaced(world: World) -> None:
-    world.install()
-    module = world.load()
-    assert module.compute(3) == 6
-    patcher = world.activate(toy())
-    assert module.compute(3) == 60
-    assert verdict(patcher).verdict == "applied"
-
-
 def test_replacement_has_the_metadata_of_the_original(world: World) -> None:
     world.install()
     module = world.load()
@@ -123,49 +106,32 @@ def test_descriptors_keep_their_type(world: World, attribute: str, kind: type, e
     instance = module.Base()
     value = getattr(instance, attribute.partition(".")[2])
     assert (value if kind is property else value(1)) == expected
+    if kind is classmethod:
+        assert module.Child.klass(1) == "Child 1!"
+    if kind is property:
+        instance.prop = "new"
+        assert instance.set_to == "new" and module.Base.prop.__doc__ == "A property."
     assert patcher.deactivate() == []
     assert raw(module, attribute) is before
-
-
-def test_class_method_receives_the_subclass(world: World) -> None:
-    world.install()
-    world.activate(toy(Target("pytorch.subject:Base.klass", plus("!"))))
-    assert world.load().Child.klass(1) == "Child 1!"
-
-
-def test_property_keeps_its_setter_and_docstring(world: World) -> None:
-    world.install()
-    world.activate(toy(Target("pytorch.subject:Base.prop", plus("!"))))
-    module = world.load()
-    instance = module.Base()
-    instance.prop = "new"
-    assert instance.set_to == "new"
-    assert module.Base.prop.__doc__ == "A property."
 
 
 ADDS = Target("pytorch.subject:Child.added", added, adds=True)
 
 
-def test_attribute_is_added_and_removed(world: World) -> None:
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("attribute", ["added", "Child.added"])
+def test_attribute_is_added_and_removed(world: World, attribute: str, when: str) -> None:
     world.install()
+    if when == "before":
+        world.load()
+    patcher = world.activate(toy(Target(f"pytorch.subject:{attribute}", added, adds=True)))
     module = world.load()
-    patcher = world.activate(toy(ADDS))
-    assert module.Child().added() == "added in lightning"
-    assert module.Child.added.__qualname__ == "Child.added"
-    assert module.Child.added.__module__ == module.__name__
+    function = raw(module, attribute)
+    assert function(None) == "added in lightning"
+    assert (function.__module__, function.__qualname__) == (module.__name__, attribute)
     assert verdict(patcher).verdict == "applied"
     assert patcher.deactivate() == []
-    assert not hasattr(module.Child, "added")
-
-
-def test_function_is_added_to_a_module(world: World) -> None:
-    world.install()
-    patcher = world.activate(toy(Target("pytorch.subject:added", added, adds=True)))
-    module = world.load()
-    assert module.added(None) == "added in lightning"
-    assert (module.added.__module__, module.added.__qualname__) == (module.__name__, "added")
-    assert patcher.deactivate() == []
-    assert not hasattr(module, "added")
+    assert raw(module, attribute) is None
 
 
 def test_override_of_an_inherited_method_can_be_added(world: World) -> None:
@@ -317,28 +283,18 @@ def test_aliases_are_replaced_when_a_patch_is_added_later(world: World) -> None:
     assert importer.compute(3) == importer.again(3) == 6
 
 
-def test_copies_in_the_user_script_are_replaced(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.install()
-    monkeypatch.setattr(sys.modules["__main__"], "mine", world.load().compute, raising=False)
-    main: Any = sys.modules["__main__"]
-    patcher = world.activate(toy())
-    assert main.mine is world.load().compute
-    assert main.mine(3) == 60
-    patcher.deactivate()
-    assert main.mine is world.load().compute
-    assert main.mine(3) == 6
-
-
-def test_copies_in_user_modules_are_replaced(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["__main__", "helper"])
+def test_copies_in_modules_of_the_user_are_replaced(world: World, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """``from lightning... import f`` in a module that was imported before us."""
     world.install()
-    helper = ModuleType("helper")
-    original = helper.compute = world.load().compute  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "helper", helper)
+    module = sys.modules.get(name) or ModuleType(name)
+    original = world.load().compute
+    monkeypatch.setattr(module, "mine", original, raising=False)
+    monkeypatch.setitem(sys.modules, name, module)
     patcher = world.activate(toy())
-    assert helper.compute is world.load().compute is not original  # type: ignore[attr-defined]
+    assert module.mine is world.load().compute is not original
     assert patcher.deactivate() == []
-    assert helper.compute is world.load().compute is original  # type: ignore[attr-defined]
+    assert module.mine is world.load().compute is original
 
 
 def test_copies_of_the_replacement_are_restored(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -544,32 +500,27 @@ def test_patch_is_applied_completely_or_not_at_all(world: World, when: str, seco
     assert patcher.deactivate() == []
 
 
-def test_missing_target_is_reported(world: World) -> None:
+@pytest.mark.parametrize(
+    ("target", "value", "reason"),
+    [
+        (FUNCTION, None, f"{FUNCTION} does not exist"),
+        (METHOD, None, "has no Base"),
+        (FUNCTION, 42, "is not a function"),
+        (FUNCTION, object, "is not a function"),
+        (FUNCTION, property(None), "is not a function"),
+        (ADDS, lambda self: "mine", "already exists"),
+    ],
+    ids=str,
+)
+def test_target_that_is_not_as_expected_is_left_unchanged(world: World, target: Any, value: Any, reason: str) -> None:
     world.install()
     module = world.load()
-    del module.other
-    patcher = world.activate(toy(FUNCTION, "pytorch.subject:other"))
-    assert module.compute(3) == 6
-    made = verdict(patcher)
-    assert made.verdict == "failed"
-    assert "pytorch.subject:other does not exist" in made.reason
-
-
-def test_existing_attribute_is_not_replaced_by_an_addition(world: World) -> None:
-    world.install()
-    module = world.load()
-    mine = module.Child.added = lambda self: "mine"
-    patcher = world.activate(toy(ADDS))
-    assert module.Child.added is mine
-    assert "already exists" in verdict(patcher).reason
-
-
-def test_missing_class_is_reported(world: World) -> None:
-    world.install()
-    module = world.load()
-    del module.Base
-    patcher = world.activate(toy(METHOD))
-    assert "has no Base" in verdict(patcher).reason
+    owner, name = (module.Child, "added") if target is ADDS else (module, "Base" if target == METHOD else "compute")
+    delattr(module, name) if value is None else setattr(owner, name, value)
+    patcher = world.activate(toy(target, "pytorch.subject:other"))
+    assert vars(owner).get(name) is value
+    assert verdict(patcher).verdict == "failed" and reason in verdict(patcher).reason
+    assert not hasattr(module.other, NAMES)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -594,18 +545,6 @@ def test_optional_target_is_skipped_without_a_message_when_its_class_is_left_out
         assert made.verdict == "applied" and (name == "toy" or is_there == (made.reason == "in place"))
     assert "not applied" not in capsys.readouterr().err
     assert patcher.deactivate() == []
-
-
-@pytest.mark.parametrize("value", [42, object, property(None)], ids=["number", "class", "empty property"])
-def test_only_functions_are_replaced(world: World, value: Any) -> None:
-    world.install()
-    module = world.load()
-    module.compute = value
-    patcher = world.activate(toy())
-    assert module.compute is value
-    made = verdict(patcher)
-    assert made.verdict == "failed"
-    assert "is not a function" in made.reason
 
 
 @pytest.mark.parametrize(
@@ -648,27 +587,12 @@ def test_undo_restores_sys_meta_path(world: World) -> None:
     assert [finder for finder in sys.meta_path if type(finder).__module__ != "wrapt.importer"] == before
 
 
-def test_after_undo_later_imports_stay_as_they_are(world: World) -> None:
-    world.install()
-    world.activate(toy()).deactivate()
-    assert world.load().compute(3) == 6
-
-
-def test_second_undo_changes_nothing(world: World) -> None:
-    world.install()
-    module = world.load()
-    original = module.compute
-    patcher = world.activate(toy())
-    assert patcher.deactivate() == patcher.deactivate() == []
-    assert module.compute is original
-    assert Patcher(()).deactivate() == []
-
-
-def test_activation_after_undo_patches_again(world: World) -> None:
+def test_undo_may_be_repeated_and_reversed(world: World) -> None:
     world.install()
     patcher = world.activate(toy())
+    assert patcher.deactivate() == patcher.deactivate() == Patcher(()).deactivate() == []
     module = world.load()
-    patcher.deactivate()
+    assert module.compute(3) == 6
     patcher.activate(toggle.parse("1", patcher.catalogue))
     assert module.compute(3) == 60
 
@@ -827,7 +751,7 @@ def test_second_activation_changes_nothing(world: World) -> None:
     assert module.compute(3) == 60
 
 
-def test_larger_selection_adds_patches(world: World) -> None:
+def test_selection_adds_and_removes_patches(world: World) -> None:
     world.install()
     patches = toy(name="first"), toy(Target(METHOD, plus("!")), name="second")
     patcher = world.patcher(*patches)
@@ -835,21 +759,10 @@ def test_larger_selection_adds_patches(world: World) -> None:
     module = world.load()
     ours = module.compute
     assert verdict(patcher, "second") == gate.Decision("disabled", "not selected by first")
-    patcher.activate(toggle.parse("first,second", patches))
-    assert module.compute is ours
-    assert module.Base().method(1) == "base 1!"
-    assert verdict(patcher, "second").verdict == "applied"
-
-
-def test_smaller_selection_removes_patches(world: World) -> None:
-    world.install()
-    patches = toy(name="first"), toy(Target(METHOD, plus("!")), name="second")
-    patcher = world.activate(*patches)
-    module = world.load()
-    patcher.activate(toggle.parse("-first", patches))
-    assert (module.compute(3), module.Base().method(1)) == (6, "base 1!")
-    patcher.activate(toggle.parse("off", patches))
-    assert module.Base().method(1) == "base 1"
+    for spec, values in (("first,second", (60, "base 1!")), ("-first", (6, "base 1!")), ("off", (6, "base 1"))):
+        patcher.activate(toggle.parse(spec, patches))
+        assert (module.compute(3), module.Base().method(1)) == values
+        assert (module.compute is ours) is ("first," in spec)
 
 
 @pytest.mark.parametrize("version", ["unknown", "main"])
@@ -866,11 +779,23 @@ def test_unreadable_version_is_not_patched(world: World, version: str, capsys: p
 # ---------------------------------------------------------------- messages
 
 
-def test_one_line_is_printed_per_namespace(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    world.install()
-    world.activate(toy(FUNCTION, name="first"), toy(METHOD, name="second"))
-    world.load(), world.load("pytorch.importer")
-    printed = "lightning_patches: lightning 2.3.3: 2 fixes ('lightning-patches status' lists them)\n"
+@pytest.mark.parametrize(
+    ("version", "spec", "rank", "printed"),
+    [
+        ("2.3.3", "all", "0", "lightning_patches: lightning 2.3.3: 2 fixes ('lightning-patches status' lists them)\n"),
+        ("2.3.3", "all", "1", ""),
+        ("2.3.3", "quiet", "0", ""),
+        ("2.4.0", "all", "0", ""),
+    ],
+)
+def test_one_line_is_printed_by_rank_zero_if_there_are_patches(
+    world: World, capsys: Any, monkeypatch: pytest.MonkeyPatch, version: str, spec: str, rank: str, printed: str
+) -> None:
+    monkeypatch.setenv("RANK", rank)
+    world.install(version)
+    world.activate(toy(FUNCTION, name="first"), toy(METHOD, name="second"), spec=spec)
+    world.load("pytorch.importer")
+    assert world.load().compute(3) == (60 if version == "2.3.3" else 6)
     assert capsys.readouterr().err == printed
 
 
@@ -896,30 +821,6 @@ def test_last_line_has_the_number_of_fixes(world: World, capsys: pytest.CaptureF
         )
 
 
-def test_nothing_is_printed_without_patches(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    world.install("2.4.0")
-    world.activate(toy())
-    world.load()
-    assert capsys.readouterr().err == ""
-
-
-def test_quiet_prints_no_start_line(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    world.install()
-    world.activate(toy(), spec="quiet")
-    assert world.load().compute(3) == 60
-    assert capsys.readouterr().err == ""
-
-
-def test_only_rank_zero_prints(
-    world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RANK", "1")
-    world.install()
-    world.activate(toy())
-    assert world.load().compute(3) == 60
-    assert capsys.readouterr().err == ""
-
-
 def test_drift_is_reported(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     world.install(source=AFFECTED.replace("* scale", "* scale * 1"))
     world.activate(toy())
@@ -939,18 +840,24 @@ def test_strict_accepts_a_release_that_needs_no_patch(world: World) -> None:
     assert world.load().compute(3) == 6
 
 
-@pytest.mark.parametrize("cause", ["drifted", "failed"])
-def test_strict_ends_the_import_and_every_later_one(world: World, cause: str) -> None:
-    if cause == "drifted":
+@pytest.mark.parametrize("cause", ["drifted", "failed", "not planned"])
+def test_strict_ends_the_import_and_every_later_one(world: World, monkeypatch: pytest.MonkeyPatch, cause: str) -> None:
+    if cause == "not planned":
+        world.install()
+        failing_once(monkeypatch, gate, "decide", MemoryError("no more"), 0)
+        patcher = world.activate(toy(), spec="strict")
+    elif cause == "drifted":
         world.install(source=AFFECTED.replace("* scale", "* scale * 1"))
-        world.activate(toy(), spec="strict")
+        patcher = world.activate(toy(), spec="strict")
     else:
         world.install()
-        world.activate(toy(Target(FUNCTION, broken)), spec="strict")
+        patcher = world.activate(toy(Target(FUNCTION, broken)), spec="strict")
     for _ in range(3):
         with pytest.raises(PatchError, match="toy is not applied"):
             world.load()
         assert "lightning.pytorch.subject" not in sys.modules
+    patcher.deactivate()
+    assert world.load().compute(3) == 6
 
 
 def test_strict_ends_the_activation_but_applies_the_rest(world: World) -> None:
@@ -1157,17 +1064,6 @@ def test_planning_error_fails_only_its_patch(world: World, monkeypatch: pytest.M
     assert (module.compute(3), len(module.other())) == (6, 50)
     assert verdict(patcher) == gate.Decision("failed", "MemoryError: no more")
     assert verdict(patcher, "second").verdict == "applied"
-
-
-def test_planning_error_is_raised_under_strict(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    world.install()
-    failing_once(monkeypatch, gate, "decide", MemoryError("no more"), 0)
-    patcher = world.activate(*PAIR, spec="all,strict")
-    for _ in range(2):
-        with pytest.raises(PatchError, match="MemoryError: no more"):
-            world.load()
-    patcher.deactivate()
-    assert world.load().compute(3) == 6
 
 
 # ---------------------------------------------------------------- deselected, but still in the program
