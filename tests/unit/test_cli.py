@@ -213,7 +213,7 @@ class TestStatus:
         done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120)
         assert done.stdout.splitlines()[-1] == "0 []", done
 
-    def test_selected_drifted_patch_exits_with_status_1(self, tmp_path):
+    def test_drifted_patch_exits_with_status_1_if_selected(self, tmp_path):
         where = strange_lightning(tmp_path, "2.3.3")
         done = call("status", env=environment(where))
         assert done.returncode == 1, done
@@ -221,12 +221,8 @@ class TestStatus:
         assert re.search(rf"^{DEVICE}: \S+ in lightning 2\.3\.3 is missing", done.stdout, re.M)
         assert done.stdout.startswith("Do: read below why ")
         assert json.loads(call("status", "--json", env=environment(where)).stdout)["ok"] is False
-
-    def test_unselected_drifted_patch_is_ignored(self, tmp_path):
-        where = strange_lightning(tmp_path, "2.3.3")
-        done = call("status", env=environment(where, spec="off"))
-        assert done.returncode == 0, done
-        assert "LIGHTNING_PATCHES=off: no patch is applied." in done.stdout
+        off = call("status", env=environment(where, spec="off"))
+        assert off.returncode == 0 and "LIGHTNING_PATCHES=off: no patch is applied." in off.stdout
 
     def test_status_shows_the_toggle(self):
         lightning = release("lightning", "2.3.3")
@@ -422,18 +418,16 @@ class TestShow:
     @pytest.mark.parametrize(
         "key",
         [
-            *("PR 19814", "PR #19814", "pr19814", "issue 19813", "gh-19813"),
+            *("PR 19814", "PR #19814", "pr19814", "PR19814", "issue 19813", "gh-19813"),
             "https://github.com/Lightning-AI/pytorch-lightning/issues/19813",
             "https://github.com/Lightning-AI/pytorch-lightning/pull/19814#discussion_r1",
         ],
     )
     def test_number_is_found_in_every_written_form(self, key):
         assert [patch.name for patch in _arguments.find_patches(key)] == [DEVICE]
-
-    @pytest.mark.parametrize("spec", ["PR19814", "pr19814", "PR #19814", "PR 19814", "1,PR19814", "-PR19814"])
-    def test_toggle_accepts_the_same_forms(self, spec):
-        names = toggle.parse(spec, all_patches()).names
-        assert (DEVICE in names) == (not spec.startswith("-"))
+        if "/" not in key and not key.startswith(("issue", "gh")):
+            for spec in (key, f"1,{key}", f"-{key}"):
+                assert (DEVICE in toggle.parse(spec, all_patches()).names) == (spec[0] != "-")
 
     def test_show_reports_if_the_patch_applies_here(self):
         env = environment(release("lightning", "2.3.3"))
@@ -532,29 +526,6 @@ class TestOutput:
         own = re.sub(r"\x1b\[(?:1|32|0)m", "", capsys.readouterr().out)
         assert own.isprintable() or own.replace("\n", "").isprintable(), own
 
-    def test_narrow_terminal_breaks_no_name(self):
-        text = on_terminal([*MODULE, "list"], environment(TERM="dumb", COLUMNS="60"))
-        lines = [line.rstrip() for line in text.splitlines()]
-        assert all(patch.name in lines for patch in all_patches())
-        assert max(map(len, lines)) <= 60
-
-    @pytest.mark.parametrize(
-        "arguments", [["status"], ["audit", "lightning==2.3.3", "--fail-on", "never", "--all"]], ids=["status", "audit"]
-    )
-    def test_table_fits_80_columns(self, arguments):
-        """Also with long words in a title: prose that does not fit beside the columns is printed below them."""
-        env = environment(release("lightning", "2.3.3"), TERM="dumb", COLUMNS="80")
-        shown = [line.rstrip() for line in on_terminal([*MODULE, *arguments], env).splitlines()]
-        table = shown[next(number for number, line in enumerate(shown) if line.startswith(("PATCH ", "BUG "))) :]
-        names = {patch.name for patch in all_patches()}
-        rows = [line for line in table if line.split(" ")[0] in names]
-        piped = call(*arguments, env=env).stdout.splitlines()
-        wanted = [line.split()[0] for line in piped if line.split()[:1] and line.split()[0] in names]
-        assert [row.split()[0] for row in rows] == wanted and len(wanted) > 30
-        assert max(map(len, table)) <= 80
-        begins = [found.start() for found in re.finditer(r"(?<=  )\w", table[0])]
-        assert begins and all(row[begin - 1] == " " for row in rows for begin in begins if len(row) > begin)
-
     @pytest.mark.parametrize(
         "arguments", [["frobnicate"], ["audit", "--fail-on", "sometimes"], ["status", "--verdict", "x"]]
     )
@@ -582,10 +553,6 @@ class TestOutput:
             if int(columns) >= 80:
                 lines = [line for line in shown.splitlines() if "/" not in line]  # a path stays whole, too
                 assert max(map(len, lines)) <= int(columns), arguments
-
-    def test_error_wraps_no_command_to_copy(self):
-        text = on_terminal([*MODULE, "status", "xyzzy"], environment(TERM="dumb", COLUMNS="80"), statuses=(2,))
-        assert "`lightning-patches list`" in text and max(map(len, text.splitlines())) <= 80
 
     def test_wrapping_keeps_commands_whole(self):
         text = "some words `lightning-patches status --all` and more words, `LIGHTNING_PATCHES=default,a-b-c`."
@@ -721,12 +688,6 @@ class TestRun:
         (tmp_path / "train").write_text("print('trains')")
         assert call("run", str(tmp_path / "train"), env=environment()).stdout == "trains\n"
         assert "a script that is not executable" in " ".join(call("run", "--help", env=environment()).stdout.split())
-
-    def test_run_prefers_a_command_on_path_to_a_directory(self, tmp_path, monkeypatch):
-        (tmp_path / "true").mkdir()
-        monkeypatch.chdir(tmp_path)
-        done = subprocess.run([*MODULE, "run", "true"], env=environment(), capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (0, "")
 
 
 class TestInterrupt:

@@ -421,11 +421,6 @@ def test_log_gets_its_answer(diagnose: Diagnose, name: str) -> None:
     assert all(text in told for text in case.says), told
 
 
-@pytest.mark.parametrize("text", ["Epoch 0: 100%|####| 10/10\n`Trainer.fit` stopped: `max_epochs=1` reached.\n", ""])
-def test_log_without_an_error_has_no_match(text: str) -> None:
-    assert names(text) == []
-
-
 @pytest.mark.parametrize(
     ("outer", "do"),
     [
@@ -985,13 +980,6 @@ def test_compromised_release_is_reported_first_if_it_is_named(diagnose: Diagnose
 
 
 # Numbers
-
-
-@pytest.mark.parametrize("number", ["21037", "#21030", "18060", "21244", "17389", "issue 19813", "12205"])
-def test_show_and_diagnose_know_each_number(capsys: pytest.CaptureFixture[str], number: str) -> None:
-    for command in ("show", "diagnose"):
-        assert cli.main([command, number]) == 0, command
-        assert "Traceback" not in capsys.readouterr().out
 
 
 NUMBERED = ("lightning_patches/known/coverage.txt", "lightning_patches/known/duplicates.txt", "upstream/reports.txt")

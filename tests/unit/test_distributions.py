@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
 import pytest
 
@@ -26,39 +25,30 @@ def found(namespace: str) -> dict[str, tuple[str, str]]:
     return {} if installed is None else {k: (p.distribution, p.version) for k, p in installed.parts.items()}
 
 
-def test_missing_lightning_is_reported(world: World) -> None:
-    assert find("lightning") is None
-    assert find("pytorch_lightning") is None
+LIGHTNING_2_3_3 = {"pytorch": ("lightning", "2.3.3"), "fabric": ("lightning", "2.3.3")}
+PYTORCH_2_4_0 = {"pytorch": ("pytorch-lightning", "2.4.0"), "fabric": ("pytorch-lightning", "2.4.0")}
+FABRIC_2_1_0 = ("lightning-fabric", "2.1.0")
 
 
-def test_single_namespace_is_found(world: World) -> None:
-    world.install("2.3.3", "lightning")
-    assert found("lightning") == {"pytorch": ("lightning", "2.3.3"), "fabric": ("lightning", "2.3.3")}
-    assert find("pytorch_lightning") is None
-
-
-def test_both_namespaces_are_found_in_different_versions(world: World) -> None:
-    world.install("2.3.3", "lightning")
-    world.install("2.4.0", "pytorch_lightning")
-    assert found("lightning") == {"pytorch": ("lightning", "2.3.3"), "fabric": ("lightning", "2.3.3")}
-    assert found("pytorch_lightning") == {
-        "pytorch": ("pytorch-lightning", "2.4.0"),
-        "fabric": ("pytorch-lightning", "2.4.0"),
-    }
-
-
-def test_fabric_alone_is_found(world: World) -> None:
-    world.install("2.1.0", "pytorch_lightning", parts=["fabric"])
-    assert found("pytorch_lightning") == {"fabric": ("lightning-fabric", "2.1.0")}
-
-
-def test_fabric_may_have_another_version(world: World) -> None:
-    world.install("2.4.0", "pytorch_lightning", parts=["pytorch"])
-    world.install("2.1.0", "pytorch_lightning", parts=["fabric"])
-    assert found("pytorch_lightning") == {
-        "pytorch": ("pytorch-lightning", "2.4.0"),
-        "fabric": ("lightning-fabric", "2.1.0"),
-    }
+@pytest.mark.parametrize(
+    ("installed", "lightning", "mirror"),
+    [
+        ([], {}, {}),
+        ([("2.3.3", "lightning")], LIGHTNING_2_3_3, {}),
+        ([("2.3.3", "lightning"), ("2.4.0", "pytorch_lightning")], LIGHTNING_2_3_3, PYTORCH_2_4_0),
+        ([("2.1.0", "pytorch_lightning", "fabric")], {}, {"fabric": FABRIC_2_1_0}),
+        (
+            [("2.4.0", "pytorch_lightning", "pytorch"), ("2.1.0", "pytorch_lightning", "fabric")],
+            {},
+            {**PYTORCH_2_4_0, "fabric": FABRIC_2_1_0},
+        ),
+    ],
+    ids=["none", "one", "both", "fabric alone", "another fabric"],
+)
+def test_both_namespaces_are_found(world: World, installed: Any, lightning: Any, mirror: Any) -> None:
+    for version, namespace, *parts in installed:
+        world.install(version, namespace, **({"parts": parts} if parts else {}))
+    assert (found("lightning"), found("pytorch_lightning")) == (lightning, mirror)
 
 
 def test_finding_imports_nothing(world: World) -> None:
@@ -70,21 +60,15 @@ def test_finding_imports_nothing(world: World) -> None:
     assert set(sys.modules) == before
 
 
-def test_other_package_with_the_name_is_not_lightning(world: World) -> None:
-    (world.root / "lightning").mkdir()
-    (world.root / "lightning" / "__init__.py").touch()  # it has neither pytorch nor fabric
-    assert find("lightning") is None
-
-
-def test_module_with_the_name_is_not_lightning(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_module_or_package_with_the_name_is_not_lightning(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     (world.root / "lightning.py").touch()
     assert find("lightning") is None
     monkeypatch.setitem(sys.modules, "lightning", ModuleType("lightning"))  # imported, but not a package
     assert find("lightning") is None
-
-
-def test_directory_without_code_is_not_a_package(world: World) -> None:
+    monkeypatch.delitem(sys.modules, "lightning")
     (world.root / "lightning" / "pytorch").mkdir(parents=True)  # what `pip uninstall` may leave behind
+    assert find("lightning") is None
+    (world.root / "lightning" / "__init__.py").touch()
     assert find("lightning") is None
 
 
@@ -113,21 +97,16 @@ def test_source_checkout_has_a_version_file(world: World) -> None:
     assert found("lightning")["pytorch"][1] == "2.6.2"
 
 
-def test_version_of_the_package_precedes_its_metadata(world: World) -> None:
-    world.install("2.3.3", "lightning")
-    _write_metadata(world.root, "lightning", "2.9.9")
-    assert found("lightning")["pytorch"][1] == "2.3.3"
-
-
-def test_version_is_read_from_metadata_when_the_package_has_none(world: World) -> None:
-    world.install("", "lightning")
-    _write_metadata(world.root, "lightning", "2.1.4")
-    assert found("lightning")["pytorch"][1] == "2.1.4"
-
-
-def test_unknown_version_is_reported(world: World) -> None:
-    world.install("", "lightning")
-    assert found("lightning")["pytorch"][1] == "unknown"
+@pytest.mark.parametrize(
+    ("own", "metadata", "version"), [("2.3.3", "2.9.9", "2.3.3"), ("", "2.1.4", "2.1.4"), ("", None, "unknown")]
+)
+def test_version_is_read_from_metadata_when_the_package_has_none(
+    world: World, own: str, metadata: Optional[str], version: str
+) -> None:
+    world.install(own, "lightning")
+    if metadata is not None:
+        add_metadata(world, f"Metadata-Version: 2.1\nName: lightning\nVersion: {metadata}\n".encode())
+    assert found("lightning")["pytorch"][1] == version
 
 
 def test_file_of_a_module_or_package_is_found(world: World) -> None:
@@ -161,18 +140,7 @@ def test_module_name_follows_the_namespace(namespace: str, module: str, expected
 def test_two_real_releases_are_found_side_by_side(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     for distribution, version in (("lightning", "2.3.3"), ("pytorch-lightning", "2.4.0")):
         monkeypatch.syspath_prepend(str(_releases.unpacked(distribution, version)))
-    assert found("lightning") == {"pytorch": ("lightning", "2.3.3"), "fabric": ("lightning", "2.3.3")}
-    assert found("pytorch_lightning") == {
-        "pytorch": ("pytorch-lightning", "2.4.0"),
-        "fabric": ("pytorch-lightning", "2.4.0"),
-    }
-
-
-def _write_metadata(root: Path, distribution: str, version: str) -> None:
-    directory = root / f"{distribution}-{version}.dist-info"
-    directory.mkdir()
-    (directory / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
-    importlib.invalidate_caches()
+    assert (found("lightning"), found("pytorch_lightning")) == (LIGHTNING_2_3_3, PYTORCH_2_4_0)
 
 
 def test_every_namespace_has_the_same_parts() -> None:
