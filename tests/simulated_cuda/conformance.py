@@ -22,6 +22,7 @@ CPU = torch.device("cpu")
 FIRST = torch.device("cuda", 0)
 SECOND = torch.device("cuda", 1)
 SAME_DEVICE = "Expected all tensors to be on the same device"
+BOTH = "cuda:0 and cpu!"
 WRONG_GENERATOR = "Expected a 'cuda' device type for generator but found 'cpu'"
 BAD_FORK = "Cannot re-initialize CUDA in forked subprocess"
 
@@ -67,43 +68,24 @@ def test_first_tensor_initializes_cuda():
     assert torch.cuda.is_initialized()
 
 
-def test_tensor_goes_to_the_device_and_back():
-    tensor = torch.arange(3.0).to(FIRST)
-    assert tensor.is_cuda and tensor.device == FIRST
-    assert tensor.cpu().tolist() == [0, 1, 2]
+@pytest.mark.parametrize("device", [FIRST, pytest.param(SECOND, marks=on_two_devices)], ids=str)
+def test_tensor_goes_from_device_to_device_and_back(device):
+    tensor = torch.arange(3.0).to(FIRST).to(device)
+    assert tensor.is_cuda and tensor.device == device
+    assert tensor.cpu().tolist() == tensor.to(FIRST).tolist() == [0, 1, 2]
 
 
 @on_two_devices
-def test_tensor_goes_from_device_to_device():
-    tensor = torch.arange(3.0, device=FIRST).to(SECOND)
-    assert tensor.device == SECOND
-    assert tensor.to(FIRST).tolist() == [0, 1, 2]
-
-
 def test_cuda_without_an_index_is_the_current_device():
     assert torch.empty(2, device="cuda").device == FIRST
-
-
-@on_two_devices
-def test_set_device_changes_the_current_device():
-    torch.cuda.set_device(1)
-    try:
-        assert torch.empty(2, device="cuda").device == SECOND
-        assert torch.cuda.current_device() == 1
-    finally:
-        torch.cuda.set_device(0)
-
-
-@on_two_devices
-def test_device_context_changes_the_current_device():
     with torch.cuda.device(1):
         assert torch.empty(2, device="cuda").device == SECOND
     assert torch.cuda.current_device() == 0
-
-
-def test_unknown_device_is_refused():
-    with refused("invalid device ordinal"):
-        torch.empty(2, device="cuda:99")
+    torch.cuda.set_device(1)
+    try:
+        assert torch.empty(2, device="cuda").device == SECOND and torch.cuda.current_device() == 1
+    finally:
+        torch.cuda.set_device(0)
 
 
 def test_factories_follow_a_default_device():
@@ -113,24 +95,16 @@ def test_factories_follow_a_default_device():
     assert devices == {FIRST}
 
 
-def test_names_and_properties():
+def test_properties_and_memory_can_be_read():
     assert isinstance(torch.cuda.get_device_name(0), str)
     assert len(torch.cuda.get_device_capability(0)) == 2
     assert torch.cuda.get_device_properties(0).total_memory > 0
     assert "device='cuda:0'" in repr(torch.ones(2, device=FIRST))
-
-
-def test_current_accelerator_is_cuda():
-    assert torch.accelerator.is_available()
-    assert torch.accelerator.current_accelerator().type == "cuda"
-
-
-def test_memory_functions_answer():
+    assert torch.accelerator.is_available() and torch.accelerator.current_accelerator().type == "cuda"
     torch.cuda.empty_cache()
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
-    assert torch.cuda.memory_allocated() >= 0
-    assert torch.cuda.max_memory_allocated() >= 0
+    assert torch.cuda.memory_allocated() >= 0 and torch.cuda.max_memory_allocated() >= 0
     free, total = torch.cuda.mem_get_info()
     assert 0 < free <= total
 
@@ -159,18 +133,45 @@ def test_events_measure_time():
 # ---------------------------------------------------------------- tensors on different devices
 
 
-def test_adding_across_devices_is_refused():
-    text = f"{SAME_DEVICE}, but found at least two devices, cuda:0 and cpu!"
-    with refused(text):
-        torch.ones(2, device=FIRST) + torch.ones(2)
-    with refused(text):
-        torch.ones(2) + torch.ones(2, device=FIRST)
+def under_a_default_device(call):
+    with torch.device("cuda"):
+        return call()
 
 
-@on_two_devices
-def test_adding_across_two_cuda_devices_is_refused():
-    with refused(f"{SAME_DEVICE}, but found at least two devices, cuda:1 and cuda:0!"):
-        torch.ones(2, device=SECOND) + torch.ones(2, device=FIRST)
+def shuffled(loader):
+    return lambda: under_a_default_device(lambda: list(loader()))
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: torch.empty(2, device="cuda:99"), "invalid device ordinal"),
+        (lambda: torch.ones(2, device=FIRST) + torch.ones(2), f"{SAME_DEVICE}, but found at least two devices, {BOTH}"),
+        (lambda: torch.ones(2) + torch.ones(2, device=FIRST), f"{SAME_DEVICE}, but found at least two devices, {BOTH}"),
+        pytest.param(
+            lambda: torch.ones(2, device=SECOND) + torch.ones(2, device=FIRST),
+            f"{SAME_DEVICE}, but found at least two devices, cuda:1 and cuda:0!",
+            marks=on_two_devices,
+        ),
+        (lambda: torch.where(torch.tensor([True], device=FIRST), torch.ones(1), torch.ones(1)), "same device"),
+        (lambda: torch.ones(2, device=FIRST).numpy(), "can't convert cuda:0 device type tensor to numpy"),
+        (
+            lambda: torch.arange(5)[torch.tensor([1, 2], device=FIRST)],
+            "indices should be either on cpu or on the same device as the indexed tensor (cpu)",
+        ),
+        (lambda: torch.randn(3, device=FIRST, generator=torch.Generator()), WRONG_GENERATOR),
+        (
+            lambda: torch.randn(3, generator=torch.Generator(FIRST)),
+            "Expected a 'cpu' device type for generator but found 'cuda'",
+        ),
+        (lambda: under_a_default_device(lambda: torch.randperm(5, generator=torch.Generator())), WRONG_GENERATOR),
+        (shuffled(lambda: DistributedSampler(range(4), num_replicas=1, rank=0, shuffle=True)), WRONG_GENERATOR),
+        (shuffled(lambda: DataLoader(TensorDataset(torch.ones(4)), shuffle=True)), WRONG_GENERATOR),
+    ],
+)
+def test_call_is_refused_with_the_message_of_cuda(call, text):
+    with refused(text, (RuntimeError, IndexError, TypeError)):
+        call()
 
 
 def test_cpu_number_goes_with_any_device():
@@ -213,32 +214,11 @@ def test_operation_across_devices_is_refused(operation):
         operation(torch.ones(2), torch.ones(2, device=FIRST))
 
 
-def test_where_across_devices_is_refused():
-    with refused("same device"):
-        torch.where(torch.tensor([True], device=FIRST), torch.ones(1), torch.ones(1))
-
-
-def test_numpy_refuses_a_cuda_tensor():
-    with refused("can't convert cuda:0 device type tensor to numpy", TypeError):
-        torch.ones(2, device=FIRST).numpy()
-
-
 def test_cpu_indices_into_a_cuda_tensor_are_allowed():
     assert torch.arange(5, device=FIRST)[torch.tensor([1, 2])].tolist() == [1, 2]
 
 
-def test_cuda_indices_into_a_cpu_tensor_are_refused():
-    text = "indices should be either on cpu or on the same device as the indexed tensor (cpu)"
-    with refused(text, (RuntimeError, IndexError)):
-        torch.arange(5)[torch.tensor([1, 2], device=FIRST)]
-
-
 # ---------------------------------------------------------------- operators
-
-
-def test_arithmetic():
-    result = torch.ones(2, device=FIRST) + torch.ones(2, device=FIRST)
-    assert result.device == FIRST and result.tolist() == [2, 2]
 
 
 def test_views_share_memory():
@@ -368,28 +348,19 @@ def test_autocast_changes_the_type():
     assert layer(torch.ones(2, 2, device=FIRST)).dtype == torch.float32
 
 
-def test_gradient_scaler_steps():
+@pytest.mark.parametrize("value", [1.0, float("inf")])
+def test_gradient_scaler_steps_if_gradients_are_finite(value):
     layer = nn.Linear(2, 2).to(FIRST)
     optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
     scaler = torch.amp.GradScaler("cuda", init_scale=8.0)
     before = layer.weight.detach().clone()
-    scaler.scale(layer(torch.ones(1, 2, device=FIRST)).sum()).backward()
+    scaler.scale(layer(torch.full((1, 2), value, device=FIRST)).sum()).backward()
     scaler.unscale_(optimizer)
-    close(layer.weight.grad, torch.ones(2, 2))
+    close(layer.weight.grad, torch.full((2, 2), value))
     scaler.step(optimizer)
     scaler.update()
-    close(before - layer.weight, torch.full((2, 2), 0.1))
-
-
-def test_gradient_scaler_skips_infinite_gradients():
-    layer = nn.Linear(2, 2).to(FIRST)
-    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
-    scaler = torch.amp.GradScaler("cuda", init_scale=8.0)
-    before = layer.weight.detach().clone()
-    scaler.scale(layer(torch.full((1, 2), float("inf"), device=FIRST)).sum()).backward()
-    scaler.step(optimizer)
-    scaler.update()
-    assert torch.equal(before, layer.weight) and scaler.get_scale() == 4.0
+    close(before - layer.weight, torch.full((2, 2), 0.1 if value == 1 else 0.0))
+    assert scaler.get_scale() == (8.0 if value == 1 else 4.0)
 
 
 def test_compiling_with_the_eager_backend():
@@ -404,39 +375,13 @@ def test_compiling_with_the_eager_backend():
 # ---------------------------------------------------------------- random numbers
 
 
-def test_generator_of_the_device_repeats_itself():
+def test_generator_of_the_device_repeats_itself_and_advances():
     def draw(seed):
         generator = torch.Generator(FIRST).manual_seed(seed)
-        return torch.rand(3, device=FIRST, generator=generator).tolist()
+        return [torch.rand(3, device=FIRST, generator=generator).tolist() for _ in range(2)]
 
     assert draw(1) == draw(1) != draw(2)
-
-
-def test_generator_of_the_device_advances():
-    generator = torch.Generator(FIRST).manual_seed(1)
-    draws = [torch.rand(3, device=FIRST, generator=generator).tolist() for _ in range(2)]
-    assert draws[0] != draws[1]
-
-
-def test_cpu_generator_is_refused_on_the_device():
-    with refused(WRONG_GENERATOR):
-        torch.randn(3, device=FIRST, generator=torch.Generator())
-
-
-def test_cuda_generator_is_refused_on_the_cpu():
-    with refused("Expected a 'cpu' device type for generator but found 'cuda'"):
-        torch.randn(3, generator=torch.Generator(FIRST))
-
-
-def test_randperm_refuses_a_cpu_generator_under_a_default_device():
-    with refused(WRONG_GENERATOR), torch.device("cuda"):
-        torch.randperm(5, generator=torch.Generator())
-
-
-def test_distributed_sampler_fails_under_a_default_device():
-    sampler = DistributedSampler(range(4), num_replicas=1, rank=0, shuffle=True)
-    with refused(WRONG_GENERATOR), torch.device("cuda"):
-        list(sampler)
+    assert draw(1)[0] != draw(1)[1]
 
 
 def test_manual_seed_seeds_the_device():
@@ -455,29 +400,21 @@ def test_initial_seed_is_returned():
     assert torch.cuda.initial_seed() != 17
 
 
-def test_random_state_can_be_restored():
-    state = torch.cuda.get_rng_state()
-    assert state.device.type == "cpu" and state.dtype == torch.uint8
-    first = torch.rand(2, device=FIRST).tolist()
-    assert torch.rand(2, device=FIRST).tolist() != first
-    torch.cuda.set_rng_state(state)
-    assert torch.rand(2, device=FIRST).tolist() == first
-
-
-def test_all_random_states_can_be_restored():
+@pytest.mark.parametrize("device", range(torch.cuda.device_count()))
+def test_random_state_of_each_device_can_be_restored(device):
     states = torch.cuda.get_rng_state_all()
     assert len(states) == torch.cuda.device_count()
-    last = torch.device("cuda", len(states) - 1)
-    first = torch.rand(2, device=last).tolist()
-    torch.cuda.set_rng_state_all(states)
-    assert torch.rand(2, device=last).tolist() == first
-
-
-@on_two_devices
-def test_each_device_has_its_random_state():
-    state = torch.cuda.get_rng_state(0)
-    torch.rand(5, device=SECOND)
-    assert torch.equal(torch.cuda.get_rng_state(0), state)
+    assert states[device].device.type == "cpu" and states[device].dtype == torch.uint8
+    first = torch.rand(2, device=device).tolist()
+    changed = [not torch.equal(one, state) for one, state in zip(torch.cuda.get_rng_state_all(), states)]
+    assert changed == [other == device for other in range(len(states))]
+    for restore in (
+        lambda: torch.cuda.set_rng_state_all(states),
+        lambda: torch.cuda.set_rng_state(states[device], device),
+    ):
+        assert torch.rand(2, device=device).tolist() != first
+        restore()
+        assert torch.rand(2, device=device).tolist() == first
 
 
 def test_cpu_has_a_separate_random_state():
@@ -492,11 +429,6 @@ def test_fork_rng_restores_the_state():
         torch.rand(5, device=FIRST)
         assert not torch.equal(torch.cuda.get_rng_state(), state)
     assert torch.equal(torch.cuda.get_rng_state(), state)
-
-
-def test_parameters_can_be_initialized_at_random():
-    weight = nn.init.xavier_uniform_(torch.zeros(3, 3, device=FIRST))
-    assert weight.abs().sum().item() > 0
 
 
 # ---------------------------------------------------------------- processes and data loading
@@ -552,12 +484,6 @@ def test_forked_loader_worker_must_not_use_cuda():
 def test_loader_pins_memory():
     (batch,) = next(iter(DataLoader(TensorDataset(torch.ones(2)), batch_size=2, pin_memory=True)))
     assert batch.is_pinned()
-
-
-def test_shuffling_loader_fails_under_a_default_device():
-    loader = DataLoader(TensorDataset(torch.ones(4)), shuffle=True)
-    with refused(WRONG_GENERATOR), torch.device("cuda"):
-        list(loader)
 
 
 # ---------------------------------------------------------------- torchmetrics

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import groups
 from tests.support.scripts import load
 from tests.support.variants import ROOT, SIMULATED_CUDA_SITE
 
@@ -192,36 +193,27 @@ class TestEnvironment:
 
         return source
 
-    @pytest.mark.parametrize("wheels", [FOR_CPUS, (("torch", "2.13.0"),)], ids=["with +cpu", "as on macOS"])
-    def test_torch_comes_from_pips_index_when_that_has_a_build_for_cpus(
-        self, source: Callable[..., list[str]], wheels: tuple[tuple[str, ...], ...], capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        assert source(pip=wheels, pytorch=self.FOR_CPUS) == []
-        assert capfd.readouterr() == ("", "")
-
-    @pytest.mark.parametrize("wheels", [FOR_CUDA, FOR_ROCM, ()], ids=["CUDA", "ROCm", "no torch"])
-    def test_torch_comes_from_pytorchs_index_when_pips_has_no_build_for_cpus(
-        self,
-        source: Callable[..., list[str]],
-        wheels: tuple[tuple[str, ...], ...],
-        tmp_path: Path,
-        capfd: pytest.CaptureFixture[str],
-    ) -> None:
-        assert source(pip=wheels, pytorch=self.FOR_CPUS) == ["--index-url", (tmp_path / "pytorch").as_uri()]
-        assert capfd.readouterr() == ("", "")
-
-    @pytest.mark.parametrize("wheels", [FOR_CUDA, ()], ids=["CUDA", "unreachable"])
-    def test_torch_for_cuda_is_taken_after_a_line_with_its_size_when_no_index_has_a_build_for_cpus(
-        self,
-        source: Callable[..., list[str]],
-        wheels: tuple[tuple[str, ...], ...],
-        tmp_path: Path,
-        capfd: pytest.CaptureFixture[str],
-    ) -> None:
-        assert source(pip=self.FOR_CUDA, pytorch=wheels) == []
+    @pytest.mark.parametrize(
+        ("pip", "pytorch", "given", "is_for_cuda"),
+        [
+            (FOR_CPUS, FOR_CPUS, "", False),
+            ((("torch", "2.13.0"),), FOR_CPUS, "", False),  # as on macOS
+            (FOR_CUDA, FOR_CPUS, "pytorch", False),
+            (FOR_ROCM, FOR_CPUS, "pytorch", False),
+            ((), FOR_CPUS, "pytorch", False),
+            (FOR_CUDA, FOR_CUDA, "", True),
+            (FOR_CUDA, (), "", True),
+        ],
+    )
+    def test_torch_comes_from_pips_index_or_else_from_pytorchs_if_that_has_a_build_for_cpus(
+        self, source: Callable[..., list[str]], tmp_path: Path, capfd: Any, pip: Any, pytorch: Any, given: str,
+        is_for_cuda: bool,
+    ) -> None:  # fmt: skip
+        """If neither has one, a line has the size of the build for CUDA."""
+        assert source(pip=pip, pytorch=pytorch) == (["--index-url", (tmp_path / given).as_uri()] if given else [])
         out, err = capfd.readouterr()
-        assert re.fullmatch(r"No index here has torch for CPUs: pip downloads 0\.0 MB, .*--torch-index URL\.\n", out)
-        assert err == ""
+        line = r"No index here has torch for CPUs: pip downloads 0\.0 MB, .*--torch-index URL\.\n"
+        assert re.fullmatch(line if is_for_cuda else "", out) and err == ""
 
     def test_given_index_is_the_only_one_tried(
         self, source: Callable[..., list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -288,33 +280,27 @@ class TestTest:
             "Install /nowhere/c++, or name another one in CXX."
         )
 
-    def test_ctrl_c_ends_all_processes_of_a_script(self, tmp_path: Path) -> None:
-        """Also ends a grandchild that ends slowly. The script prints no traceback."""
-        child = "import os, sys, time; print(os.getpid(), flush=True); time.sleep(600)"
+    def test_ctrl_c_ends_all_processes_of_a_script(self) -> None:
+        """Also those in other sessions."""
+        command = (
+            "import subprocess, time\n"
+            "print(subprocess.Popen(['sleep', '300'], start_new_session=True).pid, flush=True)\n"
+            "time.sleep(300)"
+        )
         program = (
-            f"import sys; sys.path.insert(0, {str(ROOT / 'scripts')!r}); import _environment\n"
-            "try:\n"
-            f"    _environment.run(['sh', '-c', 'exec \"$@\" & wait', 'sh', sys.executable, '-c', {child!r}])\n"
-            "except KeyboardInterrupt:\n"
-            "    sys.exit(130)\n"
+            "import signal, sys, _environment\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # background jobs ignore it
+            "_environment.run([sys.executable, '-c', sys.argv[1]])"
         )
-        process = subprocess.Popen(
-            [sys.executable, "-c", program],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            # A shell that started the tests in the background has SIGINT ignored.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        assert process.stdout is not None and process.stderr is not None
-        grandchild = int(process.stdout.readline())
-        process.send_signal(signal.SIGINT)
-        assert process.wait(200) == 130
-        assert "Traceback" not in process.stderr.read().partition("KeyboardInterrupt")[2]
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and Path(f"/proc/{grandchild}").exists():
-            time.sleep(0.1)
-        assert not Path(f"/proc/{grandchild}").exists()
+        command = [sys.executable, "-c", program, command]
+        process = subprocess.Popen(command, cwd=ROOT / "scripts", stdout=subprocess.PIPE, text=True)
+        group = int(process.stdout.readline())
+        try:
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == -signal.SIGINT
+            assert not groups.lives(group)
+        finally:
+            groups.end(group)
 
     def test_process_groups_are_empty_on_a_system_without_ps(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", "")
