@@ -294,6 +294,7 @@ class TestTest:
         )
         command = [sys.executable, "-c", program, command]
         process = subprocess.Popen(command, cwd=ROOT / "scripts", stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
         group = int(process.stdout.readline())
         try:
             process.send_signal(signal.SIGINT)
