@@ -1,8 +1,6 @@
-"""PR 18710: a validation in the middle of an accumulation discards the gradients.
-
-Cases: ``automatic``, ``own`` (a hook of the module calls zero_grad), ``validate`` (Trainer.validate alone),
-``asked`` (without accumulation, and the Trainer counts who asks how many batches there are).
-"""
+"""A validation in the middle of an accumulation discards the gradients. Cases: ``automatic``, ``own`` (a hook of the
+module calls zero_grad), ``validate`` (Trainer.validate alone), ``asked`` (without accumulation, and the Trainer counts
+who asks how many batches there are)."""
 
 import _scenario as scenario
 import torch

@@ -1,7 +1,5 @@
-"""Issue 19987: gradients are accumulated over 4 of 10 batches.
-
-Cases: ``scaled`` (the program scales the last window itself), ``even`` (8 batches).
-"""
+"""Gradients are accumulated over 4 of 10 batches. Cases: ``scaled`` (the program scales the last window itself),
+``even`` (8 batches)."""
 
 import _scenario as scenario
 import torch

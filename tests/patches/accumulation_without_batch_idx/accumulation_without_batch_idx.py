@@ -1,7 +1,5 @@
-"""PR 18619: gradients are not accumulated if training_step has no argument batch_idx.
-
-Cases: ``without``, ``with`` (it has that argument), ``iterator`` (it takes the dataloader_iter).
-"""
+"""Gradients are not accumulated if training_step has no argument batch_idx. Cases: ``without``, ``with`` (it has that
+argument), ``iterator`` (it takes the dataloader_iter)."""
 
 import _scenario as scenario
 import torch

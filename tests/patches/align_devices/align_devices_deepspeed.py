@@ -1,9 +1,7 @@
-"""Issue 20276 with DeepSpeed: accelerate's hooks move a model's inputs to the device where it was loaded.
-
-Cases: ``trainer`` and ``fabric``, each also as ``<case>_without_hooks``, the recommended usage. ``ZERO_STAGE`` is
-DeepSpeed's. Needs two CUDA devices, simulated or real, accelerate and deepspeed; ``SCENARIO_PACKAGES`` names folders
-where packages are installed, if that is outside of the environment.
-"""
+"""Issue 20276 with DeepSpeed: accelerate's hooks move a model's inputs to the device where it was loaded. Cases:
+``trainer`` and ``fabric``, each also as ``<case>_without_hooks``, the recommended usage. ``ZERO_STAGE`` is DeepSpeed's.
+Needs two CUDA devices, simulated or real, accelerate and deepspeed; ``SCENARIO_PACKAGES`` names folders where packages
+are installed, if that is outside of the environment."""
 
 import os
 import sys

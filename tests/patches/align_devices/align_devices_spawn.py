@@ -1,8 +1,6 @@
-"""Issue 20276 with ranks that are spawned: a model with accelerate's hooks, made in ``configure_model``.
-
-Cases: ``ddp_spawn``, and ``ddp_spawn_without_hooks``, the recommended usage. Needs two CUDA devices, simulated or real,
-and accelerate.
-"""
+"""Issue 20276 with ranks that are spawned: a model with accelerate's hooks, made in ``configure_model``. Cases:
+``ddp_spawn``, and ``ddp_spawn_without_hooks``, the recommended usage. Needs two CUDA devices, simulated or real, and
+accelerate."""
 
 import _scenario as scenario
 import torch

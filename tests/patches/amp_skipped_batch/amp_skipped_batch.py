@@ -1,7 +1,5 @@
-"""PR 18267: training_step returns None for some batches, in 16-mixed precision, here with a gradient scaler on the CPU.
-
-Cases: ``first`` (from the first batch on), ``row`` (two in a row), ``none_skipped``.
-"""
+"""training_step returns None for some batches, in 16-mixed precision, here with a gradient scaler on the CPU. Cases:
+``first`` (from the first batch on), ``row`` (two in a row), ``none_skipped``."""
 
 import _scenario as scenario
 import torch

@@ -1,7 +1,5 @@
-"""PR 20952: AsyncCheckpointIO in a Trainer that runs more than once.
-
-Cases: ``fit`` (fit twice), ``validate`` (validate, then fit).
-"""
+"""AsyncCheckpointIO in a Trainer that runs more than once. Cases: ``fit`` (fit twice), ``validate`` (validate, then
+fit)."""
 
 import os
 

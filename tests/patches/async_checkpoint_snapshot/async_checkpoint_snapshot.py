@@ -1,7 +1,5 @@
-"""PR 21079: AsyncCheckpointIO during training. The disk is slow: nothing is written before the third step.
-
-The checkpoint is requested after the first step. The model has tied weights, and a module with a state dict version.
-"""
+"""AsyncCheckpointIO during training. The disk is slow: nothing is written before the third step. The checkpoint is
+requested after the first step. The model has tied weights, and a module with a state dict version."""
 
 import os
 import threading

@@ -1,10 +1,8 @@
-"""Issue 20644: a training step in mixed precision that runs a layer without gradients first, and then with them.
-
-Cases: ``no_grad``, ``inference_mode``, ``decorator``, ``switch`` (torch.set_grad_enabled called as a function),
-``enable_grad`` (the training forward is inside no_grad), ``checkpoint`` (a reentrant checkpoint, another way to leave
-no_grad), ``all`` (the whole model: training ends with an error), and each of the first five with ``_by_hand``:
-the cache is emptied by the program. ``counted``: as ``no_grad``, and the program counts torch's operations.
-"""
+"""A training step in mixed precision that runs a layer without gradients first, and then with them. Cases: ``no_grad``,
+``inference_mode``, ``decorator``, ``switch`` (torch.set_grad_enabled called as a function), ``enable_grad`` (the
+training forward is inside no_grad), ``checkpoint`` (a reentrant checkpoint, another way to leave no_grad), ``all`` (the
+whole model: training ends with an error), and each of the first five with ``_by_hand``: the cache is emptied by the
+program. ``counted``: as ``no_grad``, and the program counts torch's operations."""
 
 from collections import Counter
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
-"""PR 18657: automatic optimization refuses a mapping that is not a dict.
-
-Cases: none, ``dict``, ``lossless`` (a mapping without a loss).
-"""
+"""Automatic optimization refuses a mapping that is not a dict. Cases: none, ``dict``, ``lossless`` (a mapping without a
+loss)."""
 
 from collections import UserDict
 

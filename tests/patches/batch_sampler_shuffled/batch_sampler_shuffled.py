@@ -1,8 +1,5 @@
-"""Issue 20326: validation with a custom batch sampler.
-
-On two CPU ranks. Cases: ``random`` (the batch sampler shuffles), ``ordered`` (it does not); ``own``: on one rank,
-a custom loader that counts the reads of its batch sampler.
-"""
+"""Validation with a custom batch sampler. On two CPU ranks. Cases: ``random`` (the batch sampler shuffles), ``ordered``
+(it does not); ``own``: on one rank, a custom loader that counts the reads of its batch sampler."""
 
 import _scenario as scenario
 import torch

@@ -1,8 +1,6 @@
-"""From 2.6.0 on, the batch size finder returns max_val, or a size above it, without a trial.
-
-Cases: ``power`` and ``binsearch`` (from 3, with max_val=20), ``oom`` (out of memory above 8), ``small`` (the dataset is
-smaller than the limit), ``trials`` and ``binsearch-trials`` (max_trials ends it).
-"""
+"""From 2.6.0 on, the batch size finder returns max_val, or a size above it, without a trial. Cases: ``power`` and
+``binsearch`` (from 3, with max_val=20), ``oom`` (out of memory above 8), ``small`` (the dataset is smaller than the
+limit), ``trials`` and ``binsearch-trials`` (max_trials ends it)."""
 
 import _scenario as scenario
 import torch

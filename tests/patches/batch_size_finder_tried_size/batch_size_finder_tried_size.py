@@ -1,8 +1,6 @@
-"""PR 21187: the batch size finder returns a batch size that it never tried.
-
-Cases: ``power``, ``one`` (a single trial), ``oom`` (out of memory above 8), ``first`` (nor for the size of
-the first trial), ``small`` (the data have less than the finder would try), ``binsearch``.
-"""
+"""The batch size finder returns a batch size that it never tried. Cases: ``power``, ``one`` (a single trial), ``oom``
+(out of memory above 8), ``first`` (nor for the size of the first trial), ``small`` (the data have less than the finder
+would try), ``binsearch``."""
 
 import _scenario as scenario
 import torch

@@ -1,7 +1,5 @@
-"""Issue 18394: validation stays limited to the batch size finder's ``steps_per_trial`` batches.
-
-Cases: ``callback``; ``tuner`` (the search is over, and the script looks at its loaders).
-"""
+"""Validation stays limited to the batch size finder's ``steps_per_trial`` batches. Cases: ``callback``; ``tuner`` (the
+search is over, and the script looks at its loaders)."""
 
 import _scenario as scenario
 import torch

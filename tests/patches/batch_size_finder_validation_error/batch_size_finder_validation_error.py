@@ -1,8 +1,6 @@
-"""Issue 18985: validation runs out of memory in a trial of the batch size finder.
-
-Cases: none; ``train`` (training runs out of memory at the same size); ``error`` (validation fails with another error);
-``validate`` (the finder searches in ``trainer.validate``).
-"""
+"""Validation runs out of memory in a trial of the batch size finder. Cases: none; ``train`` (training runs out of
+memory at the same size); ``error`` (validation fails with another error); ``validate`` (the finder searches in
+``trainer.validate``)."""
 
 import _scenario as scenario
 import torch

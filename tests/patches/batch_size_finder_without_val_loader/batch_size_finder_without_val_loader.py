@@ -1,7 +1,5 @@
-"""The batch size finder and a module with a validation_step, but without a val_dataloader.
-
-Cases: none; ``callback`` (the BatchSizeFinder callback); ``train`` (the module has no validation_step either).
-"""
+"""The batch size finder and a module with a validation_step, but without a val_dataloader. Cases: none; ``callback``
+(the BatchSizeFinder callback); ``train`` (the module has no validation_step either)."""
 
 import _scenario as scenario
 import torch

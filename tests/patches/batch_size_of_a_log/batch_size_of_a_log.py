@@ -1,8 +1,6 @@
-"""Issues 10349 and 10093: self.log searches the whole batch for its size, but uses only the first tensor.
-
-Cases: ``alike`` (the tensors have the same size) and ``unlike`` (the last has another); with the suffix ``-said``, the
-model passes the size; ``none``: the batch has no tensor.
-"""
+"""self.log searches the whole batch for its size, but uses only the first tensor. Cases: ``alike`` (the tensors have
+the same size) and ``unlike`` (the last has another); with the suffix ``-said``, the model passes the size; ``none``:
+the batch has no tensor."""
 
 import warnings
 

@@ -1,8 +1,5 @@
-"""PR 20403: a model is evaluated from a checkpoint, with a callback that has a state.
-
-Cases: ``validate``, ``test``, ``predict``, each in a new Trainer; ``fitted`` (test with the Trainer of the fit, from a
-checkpoint in the middle of it).
-"""
+"""A model is evaluated from a checkpoint, with a callback that has a state. Cases: ``validate``, ``test``, ``predict``,
+each in a new Trainer; ``fitted`` (test with the Trainer of the fit, from a checkpoint in the middle of it)."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""PR 18508: a callback of configure_callbacks that is a subclass of the Trainer's is added to it."""
+"""A callback of configure_callbacks that is a subclass of the Trainer's is added to it."""
 
 import _scenario as scenario
 

@@ -1,8 +1,6 @@
-"""Issue 20185: a checkpoint within an epoch is ranked by the previous validation instead of the one at its step.
-
-Cases: ``within`` (saved and validated every two steps), ``subclass`` (saves when a validation ends), ``apart`` (saved
-every five steps), ``no-monitor``, ``epochs`` (saved at the end of epochs).
-"""
+"""A checkpoint within an epoch is ranked by the previous validation instead of the one at its step. Cases: ``within``
+(saved and validated every two steps), ``subclass`` (saves when a validation ends), ``apart`` (saved every five steps),
+``no-monitor``, ``epochs`` (saved at the end of epochs)."""
 
 import os
 

@@ -1,10 +1,7 @@
-"""PR 21380, issue 19674: every rank queries the storage at each save, and an object is broadcast to agree on the
-answer.
-
-Cases: ``denied`` (only rank zero may use the storage), ``asked`` (number of queries per rank), ``version`` (two
-fits save under the same name), ``own-broadcast`` (rank 1 of a strategy with a custom broadcast), ``proxy`` (the same
-behind a proxy object), ``property`` (the same from a Trainer that overrides ``strategy``).
-"""
+"""Every rank queries the storage at each save, and an object is broadcast to agree on the answer. Cases: ``denied``
+(only rank zero may use the storage), ``asked`` (number of queries per rank), ``version`` (two fits save under the same
+name), ``own-broadcast`` (rank 1 of a strategy with a custom broadcast), ``proxy`` (the same behind a proxy object),
+``property`` (the same from a Trainer that overrides ``strategy``)."""
 
 import os
 

@@ -1,8 +1,5 @@
-"""PR 17812: load_from_checkpoint, and the first entry of the state is not a tensor.
-
-Cases: ``model`` (extra state of the model, which has no direct parameters), ``only`` (there is no tensor), ``layer``
-(extra state of a later layer), ``none``.
-"""
+"""load_from_checkpoint, and the first entry of the state is not a tensor. Cases: ``model`` (extra state of the model,
+which has no direct parameters), ``only`` (there is no tensor), ``layer`` (extra state of a later layer), ``none``."""
 
 import os
 

@@ -1,9 +1,7 @@
 """CVE-2026-58659: hyperparameters in a checkpoint name the function by which ``load_from_checkpoint`` makes the model.
-
 Cases: ``function`` and ``datamodule`` (a function that no script knows of), ``not a name``, ``class`` (a class of the
 same kind, by way of LightningCLI's own function), ``trusted`` (a function that the script trusts; shim only), ``cli``
-(LightningCLI's own checkpoint of a subclass, in several places, and of the class itself).
-"""
+(LightningCLI's own checkpoint of a subclass, in several places, and of the class itself)."""
 
 import os
 import sys

@@ -1,8 +1,6 @@
-"""PRs 18750, 19023: in a resumed run, ModelCheckpoint removes old files.
-
-Three runs continue the first one: in its directory, in another one, and from a copy of its checkpoint. Case ``own``:
-runs that are not resumed, or whose ModelCheckpoint is the program's own, with a directory for each epoch.
-"""
+"""In a resumed run, ModelCheckpoint removes old files. Three runs continue the first one: in its directory, in another
+one, and from a copy of its checkpoint. Case ``own``: runs that are not resumed, or whose ModelCheckpoint is the
+program's own, with a directory for each epoch."""
 
 import os
 import shutil

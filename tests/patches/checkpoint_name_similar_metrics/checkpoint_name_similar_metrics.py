@@ -1,8 +1,6 @@
-"""PR 17610: a checkpoint's file name asks for two metrics, and the name of one begins with that of the other.
-
-Cases: the file name, as ModelCheckpoint gets it (none for its own); with the prefix ``plain:`` also
-``auto_insert_metric_name=False``.
-"""
+"""A checkpoint's file name asks for two metrics, and the name of one begins with that of the other. Cases: the file
+name, as ModelCheckpoint gets it (none for its own); with the prefix ``plain:`` also
+``auto_insert_metric_name=False``."""
 
 import os
 

@@ -1,8 +1,6 @@
-"""PR 19064: ModelCheckpoint with a fixed file name and no monitor, of a training of three epochs.
-
-Cases: "", ``all`` (save_top_k=-1), ``monitor`` (a metric is monitored), ``named`` (the name has the step),
-``resumed`` (a second training resumes from the first one's file).
-"""
+"""ModelCheckpoint with a fixed file name and no monitor, of a training of three epochs. Cases: "", ``all``
+(save_top_k=-1), ``monitor`` (a metric is monitored), ``named`` (the name has the step), ``resumed`` (a second training
+resumes from the first one's file)."""
 
 from pathlib import Path
 

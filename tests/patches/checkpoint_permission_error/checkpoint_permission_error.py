@@ -1,9 +1,7 @@
-"""PR 21799: the storage does not permit a checkpoint to be written.
-
-Cases: ``save`` (``Trainer.save_checkpoint``), ``callback`` (ModelCheckpoint in a training), ``by-hand`` (the same file
-opened without Lightning), ``permitted`` (storage that lets the file be written), ``local`` (the same, on the disk),
-``azure`` (the same, a class of one's own on top of adlfs, which from 2.6.5 on is not given the file in one piece).
-"""
+"""The storage does not permit a checkpoint to be written. Cases: ``save`` (``Trainer.save_checkpoint``), ``callback``
+(ModelCheckpoint in a training), ``by-hand`` (the same file opened without Lightning), ``permitted`` (storage that lets
+the file be written), ``local`` (the same, on the disk), ``azure`` (the same, a class of one's own on top of adlfs,
+which from 2.6.5 on is not given the file in one piece)."""
 
 import os
 import sys

@@ -1,9 +1,7 @@
-"""Issues 17415 and 20233: the checkpoint of a model with compiled parts is loaded by plain PyTorch.
-
-Cases: ``parts`` are compiled; ``whole``: and the model, too; ``none``; ``twins``: besides, there are two parameters
-whose names differ by ``_orig_mod`` alone. With ``-renamed`` behind it, the model renames the entries itself; with
-``-resumed``, a compiled model first resumes from the checkpoint.
-"""
+"""The checkpoint of a model with compiled parts is loaded by plain PyTorch. Cases: ``parts`` are compiled; ``whole``:
+and the model, too; ``none``; ``twins``: besides, there are two parameters whose names differ by ``_orig_mod`` alone.
+With ``-renamed`` behind it, the model renames the entries itself; with ``-resumed``, a compiled model first resumes
+from the checkpoint."""
 
 import os
 

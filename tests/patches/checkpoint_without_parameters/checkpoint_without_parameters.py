@@ -1,7 +1,5 @@
-"""PR 18266: a module without parameters is saved, and loaded from its checkpoint.
-
-CASE "lost" and "lost-loosely": the module has a parameter, and the file has lost it; the latter with strict=False.
-"""
+"""A module without parameters is saved, and loaded from its checkpoint. CASE "lost" and "lost-loosely": the module has
+a parameter, and the file has lost it; the latter with strict=False."""
 
 import os
 

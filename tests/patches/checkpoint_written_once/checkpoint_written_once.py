@@ -1,10 +1,7 @@
-"""PR 21824: memory and disk space for writing a checkpoint of 256 MiB.
-
-Cases: ``save`` (``Trainer.save_checkpoint``), ``by-hand`` (``torch.save`` of the same into the same directory),
-``fails`` (an object that cannot be pickled, over an existing checkpoint), ``link`` (the name is a link to another
-file), ``mode`` (the umask), ``fabric``, ``mount`` (issue 20270: with a contemporary fsspec, another device than
-TMPDIR, which refuses permissions).
-"""
+"""Memory and disk space for writing a checkpoint of 256 MiB. Cases: ``save`` (``Trainer.save_checkpoint``), ``by-hand``
+(``torch.save`` of the same into the same directory), ``fails`` (an object that cannot be pickled, over an existing
+checkpoint), ``link`` (the name is a link to another file), ``mode`` (the umask), ``fabric``, ``mount`` (issue 20270:
+with a contemporary fsspec, another device than TMPDIR, which refuses permissions)."""
 
 import errno
 import gc

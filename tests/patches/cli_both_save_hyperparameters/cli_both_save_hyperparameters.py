@@ -1,9 +1,6 @@
-"""PR 20221: LightningCLI, and both the model and the datamodule save their hyperparameters.
-
-Cases: ``both``, ``model`` (only the model saves them), ``unlogged`` (both, those of the datamodule with
-``logger=False``), ``by hand`` (both, without LightningCLI), ``conflict`` (the same, with different values of one
-hyperparameter).
-"""
+"""LightningCLI, and both the model and the datamodule save their hyperparameters. Cases: ``both``, ``model`` (only the
+model saves them), ``unlogged`` (both, those of the datamodule with ``logger=False``), ``by hand`` (both, without
+LightningCLI), ``conflict`` (the same, with different values of one hyperparameter)."""
 
 import os
 

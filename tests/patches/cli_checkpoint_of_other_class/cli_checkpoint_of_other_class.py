@@ -1,10 +1,8 @@
-"""Issue 21255: LightningCLI gets a checkpoint with hyperparameters that its model does not accept.
-
-Cases: ``other`` (a model that takes one of two), ``none`` (one that takes nothing), ``same`` (the model that was
-trained), ``wrong`` (one that takes both, of another type); in subclass mode ``subclass`` (the command line names
-another class) and ``trained`` (it names the same). With ``-stripped`` behind it, the hyperparameters that the model
-does not take have been taken out of the checkpoint.
-"""
+"""LightningCLI gets a checkpoint with hyperparameters that its model does not accept. Cases: ``other`` (a model that
+takes one of two), ``none`` (one that takes nothing), ``same`` (the model that was trained), ``wrong`` (one that takes
+both, of another type); in subclass mode ``subclass`` (the command line names another class) and ``trained`` (it names
+the same). With ``-stripped`` behind it, the hyperparameters that the model does not take have been taken out of the
+checkpoint."""
 
 import contextlib
 import io

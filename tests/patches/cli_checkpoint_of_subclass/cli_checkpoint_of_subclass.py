@@ -1,9 +1,7 @@
-"""PR 21246: LightningCLI in subclass mode is given the checkpoint of a model that it made.
-
-Cases: ``subclass`` (the checkpoint is of a subclass of the class on the command line), ``same`` (of that very class),
-``plain`` (without subclass mode), ``empty`` (a checkpoint without hyperparameters), ``unknown`` (the checkpoint names a
-class of a module that no script has imported).
-"""
+"""LightningCLI in subclass mode is given the checkpoint of a model that it made. Cases: ``subclass`` (the checkpoint is
+of a subclass of the class on the command line), ``same`` (of that very class), ``plain`` (without subclass mode),
+``empty`` (a checkpoint without hyperparameters), ``unknown`` (the checkpoint names a class of a module that no script
+has imported)."""
 
 import contextlib
 import io

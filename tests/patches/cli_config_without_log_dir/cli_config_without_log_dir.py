@@ -1,8 +1,6 @@
-"""Issue 20615: LightningCLI with a logger that has no save_dir ends in a bare AssertionError.
-
-Cases: ``remote`` (such a logger), ``no-logger``, ``not-in-log-dir`` (the workaround), ``csv``, ``again`` (there is a
-config of a previous run), ``own`` (a callback whose save_config records its calls).
-"""
+"""LightningCLI with a logger that has no save_dir ends in a bare AssertionError. Cases: ``remote`` (such a logger),
+``no-logger``, ``not-in-log-dir`` (the workaround), ``csv``, ``again`` (there is a config of a previous run), ``own`` (a
+callback whose save_config records its calls)."""
 
 import os
 

@@ -1,8 +1,6 @@
-"""PR 20777: an argument that LightningCLI links on instantiation is not in the checkpoint.
-
-Cases: ``subclass`` (subclass mode), ``nested`` (linked to an argument of an argument), ``object`` (a lock is linked),
-``parse`` (linked when the arguments are parsed).
-"""
+"""An argument that LightningCLI links on instantiation is not in the checkpoint. Cases: ``subclass`` (subclass mode),
+``nested`` (linked to an argument of an argument), ``object`` (a lock is linked), ``parse`` (linked when the arguments
+are parsed)."""
 
 import threading
 

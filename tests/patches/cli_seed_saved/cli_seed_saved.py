@@ -1,4 +1,4 @@
-"""PR 18056: with --seed_everything=true the saved configuration has no seed."""
+"""With --seed_everything=true the saved configuration has no seed."""
 
 import os
 

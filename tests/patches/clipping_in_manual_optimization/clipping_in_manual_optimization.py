@@ -1,9 +1,6 @@
-"""Issue 14598: a model with manual optimization, and Trainer(gradient_clip_val=...).
-
-Cases: ``norm`` and ``value`` (the algorithm); with ``-called`` behind it, the model clips the gradients itself and the
-Trainer has no value; with ``-both``, it does so as well; ``mixed``: in bf16-mixed; ``zero``; ``accumulated``: with
-Trainer(accumulate_grad_batches=2).
-"""
+"""A model with manual optimization, and Trainer(gradient_clip_val=...). Cases: ``norm`` and ``value`` (the algorithm);
+with ``-called`` behind it, the model clips the gradients itself and the Trainer has no value; with ``-both``, it does
+so as well; ``mixed``: in bf16-mixed; ``zero``; ``accumulated``: with Trainer(accumulate_grad_batches=2)."""
 
 import _scenario as scenario
 import torch

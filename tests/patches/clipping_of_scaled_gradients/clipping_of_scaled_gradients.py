@@ -1,9 +1,7 @@
-"""Issue 18089: a model with manual optimization clips its gradients in 16-mixed precision.
-
-Cases: ``norm`` and ``value`` (the algorithm); ``two`` (two optimizers, both clipped before either steps); with
-``-by-hand`` behind it, the model unscales, clips and steps by hand; ``automatic`` (Trainer(gradient_clip_val=...));
-``multiplied`` and ``divided`` (the model makes up for the scale: in the value, or in the gradients).
-"""
+"""A model with manual optimization clips its gradients in 16-mixed precision. Cases: ``norm`` and ``value`` (the
+algorithm); ``two`` (two optimizers, both clipped before either steps); with ``-by-hand`` behind it, the model unscales,
+clips and steps by hand; ``automatic`` (Trainer(gradient_clip_val=...)); ``multiplied`` and ``divided`` (the model makes
+up for the scale: in the value, or in the gradients)."""
 
 import _scenario as scenario
 import torch

@@ -1,8 +1,6 @@
-"""Issue 21617: CometLogger(online=False) records nothing. A stand-in for comet_ml writes what is logged to a file.
-
-Cases: ``offline``, ``started`` (the program starts the same experiment by itself), ``online``, ``disabled`` (by the
-program).
-"""
+"""CometLogger(online=False) records nothing. A stand-in for comet_ml writes what is logged to a file. Cases:
+``offline``, ``started`` (the program starts the same experiment by itself), ``online``, ``disabled`` (by the
+program)."""
 
 import os
 import sys

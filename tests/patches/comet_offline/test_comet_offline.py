@@ -1,5 +1,3 @@
-"""Issue 21617: CometLogger(online=False) records nothing."""
-
 from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 

@@ -1,4 +1,4 @@
-"""PR 19627: @torch.compile(...) fails once Fabric was imported."""
+"""@torch.compile(...) fails once Fabric was imported."""
 
 import _scenario as scenario
 import torch

@@ -1,9 +1,6 @@
-"""Issue 21836: ``self.log`` in a compiled LightningModule.
-
-Cases: ``model`` (``torch.compile(model)`` goes to the Trainer), ``step`` (the module compiles its own step), ``eager``
-(what both must agree with: nothing is compiled), ``unasked`` (as ``model``, where ``torch.compiler.is_compiling``
-crashes).
-"""
+"""``self.log`` in a compiled LightningModule. Cases: ``model`` (``torch.compile(model)`` goes to the Trainer), ``step``
+(the module compiles its own step), ``eager`` (what both must agree with: nothing is compiled), ``unasked`` (as
+``model``, where ``torch.compiler.is_compiling`` crashes)."""
 
 import _scenario as scenario
 import torch

@@ -1,4 +1,4 @@
-"""PR 21384: ModelParallelStrategy saves a model with a compiled part in one file. Case: ``plain``, not compiled."""
+"""ModelParallelStrategy saves a model with a compiled part in one file. Case: ``plain``, not compiled."""
 
 import tempfile
 from pathlib import Path

@@ -1,9 +1,6 @@
-"""PR 17130: a LightningModule cannot be copied or pickled while its DataLoader is iterated.
-
-Cases: ``deepcopy`` and ``pickle`` of the module, ``trainer`` (pickled), ``workers`` (deepcopy, with a DataLoader that
-has them); and objects that stock can pickle: ``loader`` (a CombinedLoader of lists, in the middle), ``after`` (the
-module, when the training is over).
-"""
+"""A LightningModule cannot be copied or pickled while its DataLoader is iterated. Cases: ``deepcopy`` and ``pickle`` of
+the module, ``trainer`` (pickled), ``workers`` (deepcopy, with a DataLoader that has them); and objects that stock can
+pickle: ``loader`` (a CombinedLoader of lists, in the middle), ``after`` (the module, when the training is over)."""
 
 import copy
 import pickle

@@ -1,8 +1,6 @@
-"""PR 19234: training on the CPU of a machine whose CUDA driver does not work.
-
-Cases: ``broken`` (like a driver that is too old: torch counts a device but cannot use it), ``none`` (no device),
-``works`` (one device, with a random state that is kept over the sanity check).
-"""
+"""Training on the CPU of a machine whose CUDA driver does not work. Cases: ``broken`` (like a driver that is too old:
+torch counts a device but cannot use it), ``none`` (no device), ``works`` (one device, with a random state that is kept
+over the sanity check)."""
 
 import _scenario as scenario
 import torch

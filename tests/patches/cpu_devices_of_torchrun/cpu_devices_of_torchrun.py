@@ -1,8 +1,6 @@
-"""Under torchrun with two processes, a Trainer and a Fabric on CPUs leave the number of devices to Lightning.
-
-Cases: "" and ``given`` (devices=2), each also with ``-ddp``, ``-object`` (a DDPStrategy) or ``-fabric``; ``one``
-(devices=1); ``one-process`` (torchrun starts one process); ``environment`` (the script chooses the environment).
-"""
+"""Under torchrun with two processes, a Trainer and a Fabric on CPUs leave the number of devices to Lightning. Cases: ""
+and ``given`` (devices=2), each also with ``-ddp``, ``-object`` (a DDPStrategy) or ``-fabric``; ``one`` (devices=1);
+``one-process`` (torchrun starts one process); ``environment`` (the script chooses the environment)."""
 
 import os
 import subprocess

@@ -1,5 +1,3 @@
-"""Under torchrun, each process on a CPU trains alone, on all data."""
-
 import pytest
 
 from tests.equivalence.proof import proofs, sees

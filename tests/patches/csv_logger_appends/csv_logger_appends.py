@@ -1,4 +1,4 @@
-"""PR 18567: CSVLogger writes its whole file at each line."""
+"""CSVLogger writes its whole file at each line."""
 
 import csv
 import os

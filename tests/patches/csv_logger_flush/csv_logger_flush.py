@@ -1,7 +1,5 @@
-"""PR 17942: Fabric's CSVLogger without step=, in a run that is killed.
-
-Cases: none, ``step`` (the step is given), ``own`` (a custom experiment).
-"""
+"""Fabric's CSVLogger without step=, in a run that is killed. Cases: none, ``step`` (the step is given), ``own`` (a
+custom experiment)."""
 
 from pathlib import Path
 

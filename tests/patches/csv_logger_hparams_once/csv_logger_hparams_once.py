@@ -1,4 +1,4 @@
-"""PR 20594: CSVLogger writes hparams.yaml with every line of metrics."""
+"""CSVLogger writes hparams.yaml with every line of metrics."""
 
 import os
 import time

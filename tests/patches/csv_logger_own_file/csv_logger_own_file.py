@@ -1,5 +1,5 @@
-"""PR 19446: two fits, each with a CSVLogger of the same version. Cases: "" (both log the same), ``other`` (the second
-logs another metric), ``next`` (no version is given)."""
+"""Two fits, each with a CSVLogger of the same version. Cases: "" (both log the same), ``other`` (the second logs
+another metric), ``next`` (no version is given)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""PRs 17139 and 17986: CSVLogger takes version_0 for each run."""
+"""CSVLogger takes version_0 for each run."""
 
 import os
 

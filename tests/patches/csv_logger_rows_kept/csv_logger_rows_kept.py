@@ -1,8 +1,6 @@
-"""A resumed run with the same version of CSVLogger deletes the rows from before the resume.
-
-Cases: none; ``columns`` (the resumed run logs another column); ``unsorted`` (the program has sorted the columns in
-another way); ``versions`` (each run has its own version, and the program reads both files); ``empty`` (no run before).
-"""
+"""A resumed run with the same version of CSVLogger deletes the rows from before the resume. Cases: none; ``columns``
+(the resumed run logs another column); ``unsorted`` (the program has sorted the columns in another way); ``versions``
+(each run has its own version, and the program reads both files); ``empty`` (no run before)."""
 
 import csv
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Issue 17888 came back in 2.1.0: Fabric's CSVLogger counts from 0 again after each write."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, sees

@@ -1,4 +1,4 @@
-"""PR 21051: a LightningModule that is a dataclass, with a field that is set later. CASE "set": it is set before."""
+"""A LightningModule that is a dataclass, with a field that is set later. CASE "set": it is set before."""
 
 import dataclasses
 

@@ -1,7 +1,5 @@
-"""PR 18415: a DataLoader is iterated before a run, only to check that this is possible.
-
-Cases: ``fit``, ``validate``, ``invalid`` (the object is not iterable).
-"""
+"""A DataLoader is iterated before a run, only to check that this is possible. Cases: ``fit``, ``validate``, ``invalid``
+(the object is not iterable)."""
 
 import _scenario as scenario
 import torch

@@ -1,7 +1,5 @@
-"""Issue 19373: an error while the training DataLoader starts is replaced by a second, misleading one.
-
-One run has several failures, each with a new Trainer. Runs on the CPU.
-"""
+"""An error while the training DataLoader starts is replaced by a second, misleading one. One run has several failures,
+each with a new Trainer. Runs on the CPU."""
 
 import signal
 import threading

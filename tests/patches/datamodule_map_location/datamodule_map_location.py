@@ -1,4 +1,4 @@
-"""PR 17950: LightningDataModule.load_from_checkpoint refuses map_location."""
+"""LightningDataModule.load_from_checkpoint refuses map_location."""
 
 import os
 from pathlib import Path

@@ -1,8 +1,6 @@
-"""PR 17370: evaluation under DDP, with different models in two CPU ranks.
-
-Cases: ``validate``, ``predict``, ``fit`` (which always starts with the weights of rank zero), ``ignored`` (validate;
-    DDP ignores a parameter and a buffer), ``asked`` (validate; the model counts calls of its methods).
-"""
+"""Evaluation under DDP, with different models in two CPU ranks. Cases: ``validate``, ``predict``, ``fit`` (which always
+starts with the weights of rank zero), ``ignored`` (validate; DDP ignores a parameter and a buffer), ``asked``
+(validate; the model counts calls of its methods)."""
 
 import _scenario as scenario
 import torch

@@ -1,9 +1,7 @@
-"""PR 21251: manual optimization under ``DDPStrategy(static_graph=True)``, in two fits of one Trainer on two CPU ranks.
-
-Cases: ``static``, ``plain`` (the same without static_graph), ``no_sync`` (static_graph, and each step adds up two
-batches of which only the second is synchronized; torch cannot do that), ``two`` (two backwards in each step, for which
-torch raises).
-"""
+"""Manual optimization under ``DDPStrategy(static_graph=True)``, in two fits of one Trainer on two CPU ranks. Cases:
+``static``, ``plain`` (the same without static_graph), ``no_sync`` (static_graph, and each step adds up two batches of
+which only the second is synchronized; torch cannot do that), ``two`` (two backwards in each step, for which torch
+raises)."""
 
 import contextlib
 

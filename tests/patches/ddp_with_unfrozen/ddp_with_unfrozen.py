@@ -1,9 +1,7 @@
-"""Issue 20340: a backbone that is unfrozen after the start, in a job of two ranks under DDP.
-
-Cases: ``hand`` (within an epoch), ``accumulated`` (so, between two batches that make one step), ``normed`` (so, with
-batch norm in the backbone), ``one`` (so, in one rank), ``untrained`` (so, and in no optimizer), ``callback``
-(BackboneFinetuning); with the suffix ``-lr`` the backbone is never frozen, and has a learning rate of 0 at first.
-"""
+"""A backbone that is unfrozen after the start, in a job of two ranks under DDP. Cases: ``hand`` (within an epoch),
+``accumulated`` (so, between two batches that make one step), ``normed`` (so, with batch norm in the backbone), ``one``
+(so, in one rank), ``untrained`` (so, and in no optimizer), ``callback`` (BackboneFinetuning); with the suffix ``-lr``
+the backbone is never frozen, and has a learning rate of 0 at first."""
 
 import _scenario as scenario
 import torch

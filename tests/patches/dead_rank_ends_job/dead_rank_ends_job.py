@@ -1,9 +1,7 @@
-"""PR 18218: one of two ranks dies, and the other waits for it.
-
-The scenario starts the training in new processes, waits half a minute after the death, and reports if they have ended.
-Cases: ``trainer`` and ``fabric`` (rank one raises an error before it joins the others), ``killed`` (it is killed
-there), ``well`` (no rank dies), ``late`` (rank one fails when the training is over, while rank zero still works).
-"""
+"""One of two ranks dies, and the other waits for it. The scenario starts the training in new processes, waits half a
+minute after the death, and reports if they have ended. Cases: ``trainer`` and ``fabric`` (rank one raises an error
+before it joins the others), ``killed`` (it is killed there), ``well`` (no rank dies), ``late`` (rank one fails when the
+training is over, while rank zero still works)."""
 
 import os
 import signal

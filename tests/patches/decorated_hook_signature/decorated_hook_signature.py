@@ -1,8 +1,6 @@
-"""PR 17507: a training_step without batch_idx below a decorator is called with it.
-
-Cases: ``batch`` and ``iterator``, the parameter of the step; ``twice``, below two decorators; ``dropped``, a decorator
-    that takes batch_idx and does not pass it on.
-"""
+"""A training_step without batch_idx below a decorator is called with it. Cases: ``batch`` and ``iterator``, the
+parameter of the step; ``twice``, below two decorators; ``dropped``, a decorator that takes batch_idx and does not pass
+it on."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Issue 21231: the summary of a model under DeepSpeed's stage 3 reads FLOP counts that do not exist."""
+"""The summary of a model under DeepSpeed's stage 3 reads FLOP counts that do not exist."""
 
 from functools import partial
 

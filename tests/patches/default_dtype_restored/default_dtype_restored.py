@@ -1,8 +1,6 @@
-"""PR 18500: a step under double precision raises, the program catches the error and continues.
-
-Cases: ``trainer``, ``fabric``, ``user`` (the program sets the default dtype to bfloat16), ``well`` (no error),
-``own`` (PR 18068: no error, and the program sets the default dtype to float64).
-"""
+"""A step under double precision raises, the program catches the error and continues. Cases: ``trainer``, ``fabric``,
+``user`` (the program sets the default dtype to bfloat16), ``well`` (no error), ``own`` (PR 18068: no error, and the
+program sets the default dtype to float64)."""
 
 import _scenario as scenario
 import torch

@@ -1,7 +1,5 @@
-"""PR 19542: a subclass of a deprecated precision plugin recurses without end.
-
-Case: the plugin's name, and the number of subclasses between it and the created one.
-"""
+"""A subclass of a deprecated precision plugin recurses without end. Case: the plugin's name, and the number of
+subclasses between it and the created one."""
 
 import _scenario as scenario
 

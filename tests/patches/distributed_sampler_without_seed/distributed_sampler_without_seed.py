@@ -1,8 +1,6 @@
-"""PR 17713: a shuffled DataLoader on two CPU ranks that have different random states, as without a seed.
-
-Cases: ``shuffled``, ``seeded`` (with seed_everything), ``generator`` (the order has a separate seed), ``some`` (half
-of the items, drawn again in each epoch).
-"""
+"""A shuffled DataLoader on two CPU ranks that have different random states, as without a seed. Cases: ``shuffled``,
+``seeded`` (with seed_everything), ``generator`` (the order has a separate seed), ``some`` (half of the items, drawn
+again in each epoch)."""
 
 import _scenario as scenario
 import torch

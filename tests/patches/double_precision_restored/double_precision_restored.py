@@ -1,8 +1,6 @@
-"""With precision="64-true", loading a checkpoint rounds its weights to float32.
-
-Cases: ``fit``, ``validate``, ``test`` and ``predict`` with a checkpoint, each with ``-converted`` for a model that the
-program converts, ``single`` (32-true precision), ``own`` (the module has its own double()).
-"""
+"""With precision="64-true", loading a checkpoint rounds its weights to float32. Cases: ``fit``, ``validate``, ``test``
+and ``predict`` with a checkpoint, each with ``-converted`` for a model that the program converts, ``single`` (32-true
+precision), ``own`` (the module has its own double())."""
 
 import _scenario as scenario
 import torch

@@ -1,4 +1,4 @@
-"""Issue 19966: EarlyStopping decides before min_epochs, the metric recovers, but the run ends."""
+"""EarlyStopping decides before min_epochs, the metric recovers, but the run ends."""
 
 import _scenario as scenario
 

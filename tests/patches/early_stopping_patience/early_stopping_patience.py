@@ -1,8 +1,5 @@
-"""A resumed EarlyStopping has the patience of the checkpoint instead of the program's.
-
-Cases: ``longer`` (8 instead of 3), ``set`` (the program sets it when training starts), ``same``, ``fresh`` (not
-resumed).
-"""
+"""A resumed EarlyStopping has the patience of the checkpoint instead of the program's. Cases: ``longer`` (8 instead of
+3), ``set`` (the program sets it when training starts), ``same``, ``fresh`` (not resumed)."""
 
 import os
 

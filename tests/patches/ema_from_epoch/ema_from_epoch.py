@@ -1,8 +1,6 @@
-"""EMAWeightAveraging ignores update_starting_at_epoch, and averages from the first step on.
-
-Cases: ``epoch`` (from epoch 2 of 4), ``subclass`` (a should_update that waits), ``never`` (from epoch 9), ``without``
-(no callback), ``step`` and ``both`` (update_starting_at_step, alone and with the epoch), ``plain`` (no start).
-"""
+"""EMAWeightAveraging ignores update_starting_at_epoch, and averages from the first step on. Cases: ``epoch`` (from
+epoch 2 of 4), ``subclass`` (a should_update that waits), ``never`` (from epoch 9), ``without`` (no callback), ``step``
+and ``both`` (update_starting_at_step, alone and with the epoch), ``plain`` (no start)."""
 
 import _scenario as scenario
 import torch

@@ -1,8 +1,6 @@
-"""Issue 19604: rank zero reduces an epoch's metrics for its progress bar while rank one is in on_train_epoch_end.
-
-Two ranks log a loss with sync_dist; on_train_epoch_end computes a metric of torchmetrics. Cases: ``bar``, ``no-bar``,
-``no-hook`` (nothing is computed in the hook), ``own-bar`` (a progress bar of the program), ``single`` (one rank).
-"""
+"""Rank zero reduces an epoch's metrics for its progress bar while rank one is in on_train_epoch_end. Two ranks log a
+loss with sync_dist; on_train_epoch_end computes a metric of torchmetrics. Cases: ``bar``, ``no-bar``, ``no-hook``
+(nothing is computed in the hook), ``own-bar`` (a progress bar of the program), ``single`` (one rank)."""
 
 import os
 import threading

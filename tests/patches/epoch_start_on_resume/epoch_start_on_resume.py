@@ -1,7 +1,5 @@
-"""A run with a callback that sets something at the start of an epoch is resumed within one.
-
-Cases: a configuration and a stop of `tests.differential.resuming`.
-"""
+"""A run with a callback that sets something at the start of an epoch is resumed within one. Cases: a configuration and
+a stop of `tests.differential.resuming`."""
 
 import _scenario as scenario
 

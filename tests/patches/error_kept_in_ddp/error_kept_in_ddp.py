@@ -1,4 +1,4 @@
-"""PR 17948: under DDP an error whose argument is not a string is replaced by another one."""
+"""Under DDP an error whose argument is not a string is replaced by another one."""
 
 import _scenario as scenario
 

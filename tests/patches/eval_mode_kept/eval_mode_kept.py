@@ -1,11 +1,8 @@
-"""PR 18951: the model puts a batch norm layer into evaluation mode.
-
-Cases: ``fit`` (without a validation), ``validated``, ``predicted`` (predict, test and validate come first),
-``validated-before`` (validate comes first), ``hook`` (on_validation_model_train switches it); ``trained`` (it does
-not), ``kept`` (``train`` keeps it there), ``again`` and ``step`` (a hook, or training_step, puts it there again),
-``evaluated`` (the whole model is there); ``start`` (when training starts), ``middle`` (the same, with a validation in
-the middle of the epoch).
-"""
+"""The model puts a batch norm layer into evaluation mode. Cases: ``fit`` (without a validation), ``validated``,
+``predicted`` (predict, test and validate come first), ``validated-before`` (validate comes first), ``hook``
+(on_validation_model_train switches it); ``trained`` (it does not), ``kept`` (``train`` keeps it there), ``again`` and
+``step`` (a hook, or training_step, puts it there again), ``evaluated`` (the whole model is there); ``start`` (when
+training starts), ``middle`` (the same, with a validation in the middle of the epoch)."""
 
 import _scenario as scenario
 import torch

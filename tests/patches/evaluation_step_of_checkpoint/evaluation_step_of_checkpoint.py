@@ -1,9 +1,7 @@
-"""Issue 20052: epoch and step in the test of a checkpoint that was saved after the first of three epochs.
-
-Cases: ``fitted`` (by the Trainer that trained), ``new`` (by another one), ``validate`` and ``predict`` (as
-``fitted``, with these methods), ``file`` (the values in the checkpoint), ``weights`` (without a ckpt_path),
-``goes-on`` (the Trainer continues to train, and observes that).
-"""
+"""Epoch and step in the test of a checkpoint that was saved after the first of three epochs. Cases: ``fitted`` (by the
+Trainer that trained), ``new`` (by another one), ``validate`` and ``predict`` (as ``fitted``, with these methods),
+``file`` (the values in the checkpoint), ``weights`` (without a ckpt_path), ``goes-on`` (the Trainer continues to train,
+and observes that)."""
 
 import csv
 from pathlib import Path

@@ -1,8 +1,5 @@
-"""PR 17731: an attribute that is set on the result of fabric.setup() does not reach the model.
-
-Cases: ``known``, attributes that the model has; ``new``, one that it does not have; ``own``,
-attributes that the wrapper also has.
-"""
+"""An attribute that is set on the result of fabric.setup() does not reach the model. Cases: ``known``, attributes that
+the model has; ``new``, one that it does not have; ``own``, attributes that the wrapper also has."""
 
 import _scenario as scenario
 import torch

@@ -1,8 +1,6 @@
-"""Issue 20644 in Fabric: a layer that runs without gradients first, and then with them, in one autocast block.
-
-Cases: ``forward`` (both in the model's forward), ``autocast`` (in a ``fabric.autocast()`` block), ``decorated`` (the
-same as a decorator), and the first two with ``_by_hand``: the cache is emptied by the program.
-"""
+"""Issue 20644 in Fabric: a layer that runs without gradients first, and then with them, in one autocast block. Cases:
+``forward`` (both in the model's forward), ``autocast`` (in a ``fabric.autocast()`` block), ``decorated`` (the same as a
+decorator), and the first two with ``_by_hand``: the cache is emptied by the program."""
 
 import _scenario as scenario
 import torch

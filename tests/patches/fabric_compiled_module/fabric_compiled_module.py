@@ -1,8 +1,5 @@
-"""A compiled module is passed to ``fabric.setup``.
-
-Cases: ``""``, ``kept`` (Fabric must not change the compilation), ``plain`` (the same module, not compiled),
-``function`` (a strategy that returns a function).
-"""
+"""A compiled module is passed to ``fabric.setup``. Cases: ``""``, ``kept`` (Fabric must not change the compilation),
+``plain`` (the same module, not compiled), ``function`` (a strategy that returns a function)."""
 
 import inspect
 

@@ -1,8 +1,6 @@
-"""PR 18191: fabric.setup_dataloaders creates another loader of the same class without need.
-
-Cases: ``lost``, the class has an argument that the copy does not get; ``refused``, one that it has to get; ``plain``,
-torch's DataLoader; ``ranks``, the class of ``lost`` with two ranks, of which each gets its share.
-"""
+"""fabric.setup_dataloaders creates another loader of the same class without need. Cases: ``lost``, the class has an
+argument that the copy does not get; ``refused``, one that it has to get; ``plain``, torch's DataLoader; ``ranks``, the
+class of ``lost`` with two ranks, of which each gets its share."""
 
 import _scenario as scenario
 from torch.utils.data import DataLoader

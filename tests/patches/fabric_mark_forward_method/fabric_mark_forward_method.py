@@ -1,4 +1,4 @@
-"""PR 19690: a marked method runs through DDP, on two CPU ranks with different data."""
+"""A marked method runs through DDP, on two CPU ranks with different data."""
 
 import _scenario as scenario
 import torch

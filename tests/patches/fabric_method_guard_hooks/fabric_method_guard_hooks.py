@@ -1,7 +1,5 @@
-"""PR 21945: hooks that remain on the model after a method call that Fabric refuses, or that fails.
-
-Cases: ``refused``, ``failing``, ``accepted`` (no such call).
-"""
+"""Hooks that remain on the model after a method call that Fabric refuses, or that fails. Cases: ``refused``,
+``failing``, ``accepted`` (no such call)."""
 
 import io
 

@@ -1,8 +1,5 @@
-"""PR 17441: ``fabric.setup`` of modules without parameters.
-
-Cases: ``setup``, ``setup_module``, each with ``_stay`` (move_to_device=False); ``asked`` (a module with parameters,
-which counts calls of ``parameters``).
-"""
+"""``fabric.setup`` of modules without parameters. Cases: ``setup``, ``setup_module``, each with ``_stay``
+(move_to_device=False); ``asked`` (a module with parameters, which counts calls of ``parameters``)."""
 
 import _scenario as scenario
 import torch

@@ -1,7 +1,5 @@
-"""PR 18488: a Fabric training that is saved, loaded into new objects and continued.
-
-The new optimizer is made with another learning rate, like a script's default that the checkpoint overrides.
-"""
+"""A Fabric training that is saved, loaded into new objects and continued. The new optimizer is made with another
+learning rate, like a script's default that the checkpoint overrides."""
 
 import os
 

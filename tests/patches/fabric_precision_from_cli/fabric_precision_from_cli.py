@@ -1,8 +1,6 @@
-"""PR 18928: a precision from the command line, as `lightning run model --precision=64` passes it to the script.
-
-Cases: ``script_has_none``, ``script_agrees`` (Fabric(precision="64-true")), ``script_differs`` (an error is right),
-``not_given`` (on the command line).
-"""
+"""A precision from the command line, as `lightning run model --precision=64` passes it to the script. Cases:
+``script_has_none``, ``script_agrees`` (Fabric(precision="64-true")), ``script_differs`` (an error is right),
+``not_given`` (on the command line)."""
 
 import os
 

@@ -1,8 +1,6 @@
-"""PR 19705: methods that are replaced on the module that ``fabric.setup`` returned.
-
-Cases: ``forward``, ``state_dict`` (which model and wrapper have), ``added`` (an attribute that neither has), ``device``
-(an attribute of the model, and of the wrapper a property).
-"""
+"""Methods that are replaced on the module that ``fabric.setup`` returned. Cases: ``forward``, ``state_dict`` (which
+model and wrapper have), ``added`` (an attribute that neither has), ``device`` (an attribute of the model, and of the
+wrapper a property)."""
 
 import _scenario as scenario
 import torch

@@ -1,7 +1,5 @@
-"""PR 17424: ``training_step()`` of a LightningModule that Fabric has set up, on two CPU ranks with different data.
-
-Case ``precision`` (PR 17439): in bf16-mixed.
-"""
+"""``training_step()`` of a LightningModule that Fabric has set up, on two CPU ranks with different data. Case
+``precision`` (PR 17439): in bf16-mixed."""
 
 import _scenario as scenario
 import torch

@@ -1,11 +1,8 @@
-"""Issue 20293: submodules of a module that ``fabric.setup`` wrapped are called directly, without DDP.
-
-Each part of a case is run twice: as users write it (``container``), and as the maintainers recommend
-(``recommended``), with the student set up alone. Its gradients, or its return value, are observed.
-A part without ``usage`` runs once.
-Two ranks. Cases: ``access``, ``training``, ``options``, ``gan``, ``user_model``, ``silence``, ``misuse``, ``cuda``,
-``single``, ``older_torch``, ``healthy``, ``some_ranks``, ``late``; several with a comma between them.
-"""
+"""Submodules of a module that ``fabric.setup`` wrapped are called directly, without DDP. Each part of a case is run
+twice: as users write it (``container``), and as the maintainers recommend (``recommended``), with the student set up
+alone. Its gradients, or its return value, are observed. A part without ``usage`` runs once. Two ranks. Cases:
+``access``, ``training``, ``options``, ``gan``, ``user_model``, ``silence``, ``misuse``, ``cuda``, ``single``,
+``older_torch``, ``healthy``, ``some_ranks``, ``late``; several with a comma between them."""
 
 import copy
 import gc

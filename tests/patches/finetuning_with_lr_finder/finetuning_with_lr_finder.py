@@ -1,7 +1,5 @@
-"""PR 21224: the LearningRateFinder callback before BackboneFinetuning.
-
-Cases: ``finder``, ``resume`` (no finder; a resumed training restores the parameter groups).
-"""
+"""The LearningRateFinder callback before BackboneFinetuning. Cases: ``finder``, ``resume`` (no finder; a resumed
+training restores the parameter groups)."""
 
 import os
 

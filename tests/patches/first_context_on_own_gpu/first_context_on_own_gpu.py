@@ -1,7 +1,4 @@
-"""PR 19184: the current (simulated) GPU of each rank when it joins the process group.
-
-Cases: ``trainer``, ``fabric``.
-"""
+"""The current (simulated) GPU of each rank when it joins the process group. Cases: ``trainer``, ``fabric``."""
 
 import _scenario as scenario
 import torch

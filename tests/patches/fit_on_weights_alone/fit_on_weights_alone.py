@@ -1,8 +1,6 @@
-"""Issue 20230: fit with a checkpoint that was saved with save_weights_only=True.
-
-Cases: "", ``steps`` (max_steps, with a scheduler), ``whole`` (a checkpoint with the optimizer's state), ``part`` (one
-that lacks only the schedulers' state); ``by-hand``: the weights are loaded by hand, and the loops get their state.
-"""
+"""fit with a checkpoint that was saved with save_weights_only=True. Cases: "", ``steps`` (max_steps, with a scheduler),
+``whole`` (a checkpoint with the optimizer's state), ``part`` (one that lacks only the schedulers' state); ``by-hand``:
+the weights are loaded by hand, and the loops get their state."""
 
 import os
 

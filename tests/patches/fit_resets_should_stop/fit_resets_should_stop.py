@@ -1,4 +1,4 @@
-"""PR 19177: a Trainer that was stopped early does not train in a second fit."""
+"""A Trainer that was stopped early does not train in a second fit."""
 
 import _scenario as scenario
 

@@ -1,9 +1,6 @@
-"""PR 21652: BackboneFinetuning(train_bn=False), and the batch norm of its backbone while that is frozen.
-
-Cases: "", ``by-hand`` (a callback that passes train_bn on), ``train`` (train_bn=True), ``own`` (a callback that
-    overrides freeze_before_training and trains batch norm), ``unfrozen`` (three epochs, the backbone is frozen in the
-    first).
-"""
+"""BackboneFinetuning(train_bn=False), and the batch norm of its backbone while that is frozen. Cases: "", ``by-hand``
+(a callback that passes train_bn on), ``train`` (train_bn=True), ``own`` (a callback that overrides
+freeze_before_training and trains batch norm), ``unfrozen`` (three epochs, the backbone is frozen in the first)."""
 
 import _scenario as scenario
 import torch

@@ -1,4 +1,4 @@
-"""PR 20964: FSDP with a CUDAAccelerator object. Case: ``cpu``, an accelerator that is refused."""
+"""FSDP with a CUDAAccelerator object. Case: ``cpu``, an accelerator that is refused."""
 
 import _scenario as scenario
 

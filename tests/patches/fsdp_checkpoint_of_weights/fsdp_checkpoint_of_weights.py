@@ -1,4 +1,4 @@
-"""PR 19524: FSDP saves a sharded checkpoint of weights only. Case: ``whole``, with the states of the optimizers."""
+"""FSDP saves a sharded checkpoint of weights only. Case: ``whole``, with the states of the optimizers."""
 
 import tempfile
 from pathlib import Path

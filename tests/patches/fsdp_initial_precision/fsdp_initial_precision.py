@@ -1,8 +1,6 @@
-"""PR 21586: a model made within Fabric.init_module(), or in configure_model(), for FSDP with mixed precision.
-
-Cases: ``fabric`` (bf16-mixed), ``trainer`` (16-mixed), ``true`` (Fabric, bf16-true). Needs CUDA devices, simulated or
-real; one is enough.
-"""
+"""A model made within Fabric.init_module(), or in configure_model(), for FSDP with mixed precision. Cases: ``fabric``
+(bf16-mixed), ``trainer`` (16-mixed), ``true`` (Fabric, bf16-true). Needs CUDA devices, simulated or real; one is
+enough."""
 
 import _scenario as scenario
 import torch

@@ -1,4 +1,4 @@
-"""PR 18954: a metric of torchmetrics in a model under FSDP. Cases: ``trainer``, ``fabric``."""
+"""A metric of torchmetrics in a model under FSDP. Cases: ``trainer``, ``fabric``."""
 
 import _scenario as scenario
 import torch

@@ -1,7 +1,5 @@
-"""PR 17914.
-
-FSDP, and an optimizer with an unrelated parameter in its first group. Case: ``none``, without other groups.
-"""
+"""PR 17914. FSDP, and an optimizer with an unrelated parameter in its first group. Case: ``none``, without other
+groups."""
 
 import _scenario as scenario
 import torch

@@ -1,4 +1,4 @@
-"""PR 17438: FSDP on two nodes. Case ``own``: a custom strategy that counts its nodes."""
+"""FSDP on two nodes. Case ``own``: a custom strategy that counts its nodes."""
 
 import os
 

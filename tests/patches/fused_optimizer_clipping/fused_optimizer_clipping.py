@@ -1,8 +1,6 @@
-"""Issue 21435: gradient clipping, a fused optimizer and precision="bf16-mixed".
-
-Cases: ``fused``, ``value`` (clipped by value), ``by_hand`` (in configure_gradient_clipping, without gradient_clip_val),
-``value_by_hand``, ``manual`` (self.clip_gradients in manual optimization).
-"""
+"""Gradient clipping, a fused optimizer and precision="bf16-mixed". Cases: ``fused``, ``value`` (clipped by value),
+``by_hand`` (in configure_gradient_clipping, without gradient_clip_val), ``value_by_hand``, ``manual``
+(self.clip_gradients in manual optimization)."""
 
 import _scenario as scenario
 import torch

@@ -1,10 +1,7 @@
-"""Issue 20388: the Trainer's work around each hook. Counts calls of torch's slow ``__setattr__`` with the hook's name.
-
-Cases: ``plain``; ``own`` (the model overrides ``__setattr__``), ``wrapped`` (torch's function is wrapped),
-``descriptor`` (the class has a property of that name), ``profiler``, ``debug``, ``raises``, ``hooks`` (a hook is
-replaced, and callbacks come and go, between two steps), ``idle`` (parts of the idle profiler are replaced), ``ddp``
-(two ranks).
-"""
+"""The Trainer's work around each hook. Counts calls of torch's slow ``__setattr__`` with the hook's name. Cases:
+``plain``; ``own`` (the model overrides ``__setattr__``), ``wrapped`` (torch's function is wrapped), ``descriptor`` (the
+class has a property of that name), ``profiler``, ``debug``, ``raises``, ``hooks`` (a hook is replaced, and callbacks
+come and go, between two steps), ``idle`` (parts of the idle profiler are replaced), ``ddp`` (two ranks)."""
 
 import contextlib
 import logging

@@ -1,9 +1,7 @@
-"""Issue 20388: the parameters of a step. Counts how often ``inspect`` parses a step's signature.
-
-Cases: ``plain``, ``none`` (the step has no ``batch_idx``), ``varargs``, ``keyword`` (``batch_idx`` by keyword only),
-``static``, ``partial``, ``wrapped`` (functools.wraps), ``signature`` (with ``__signature__``), ``instance``
-(a function on the object), ``loaders`` (two of them, with ``dataloader_idx``), ``iterator`` (``dataloader_iter``).
-"""
+"""The parameters of a step. Counts how often ``inspect`` parses a step's signature. Cases: ``plain``, ``none`` (the
+step has no ``batch_idx``), ``varargs``, ``keyword`` (``batch_idx`` by keyword only), ``static``, ``partial``,
+``wrapped`` (functools.wraps), ``signature`` (with ``__signature__``), ``instance`` (a function on the object),
+``loaders`` (two of them, with ``dataloader_idx``), ``iterator`` (``dataloader_iter``)."""
 
 import functools
 import inspect

@@ -1,4 +1,4 @@
-"""PR 21490: a subclass ignores an argument that its base class has saved."""
+"""A subclass ignores an argument that its base class has saved."""
 
 import os
 

@@ -1,8 +1,6 @@
-"""Issue 19596: a part that another module creates in its __init__ has that module's hyperparameters.
-
-Cases: ``inside`` (the whole makes the part), ``outside`` (the part is made before), ``derived`` (a part
-whose class passes its base class another value), ``alone`` (no whole).
-"""
+"""A part that another module creates in its __init__ has that module's hyperparameters. Cases: ``inside`` (the whole
+makes the part), ``outside`` (the part is made before), ``derived`` (a part whose class passes its base class another
+value), ``alone`` (no whole)."""
 
 import _scenario as scenario
 import torch

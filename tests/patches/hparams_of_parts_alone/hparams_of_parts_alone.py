@@ -1,8 +1,6 @@
-"""Issue 19596: a part that is made in the __init__ of another module has all its hyperparameters.
-
-Cases: ``inside`` (the whole makes the part), ``outside`` (the part is made before), ``derived`` (a class of the
-part passes on an argument), ``alone`` (no whole).
-"""
+"""A part that is made in the __init__ of another module has all its hyperparameters. Cases: ``inside`` (the whole makes
+the part), ``outside`` (the part is made before), ``derived`` (a class of the part passes on an argument), ``alone`` (no
+whole)."""
 
 import _scenario as scenario
 import torch

@@ -1,5 +1,3 @@
-"""Issue 19596: a part that is made in the __init__ of another module has all its hyperparameters."""
-
 from tests.equivalence.proof import Proof, sees
 from tests.support.programs import Program
 

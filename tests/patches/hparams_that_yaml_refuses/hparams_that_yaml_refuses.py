@@ -1,8 +1,6 @@
-"""PR 19804: a hyperparameter for which YAML raises a ValueError.
-
-Cases: ``dtype`` (torch.float32), ``metric`` (a torchmetrics metric), ``both`` (a dtype, and an object that YAML refuses
-with a TypeError), ``TypeError`` (that object alone), ``plain`` (values that YAML can hold).
-"""
+"""A hyperparameter for which YAML raises a ValueError. Cases: ``dtype`` (torch.float32), ``metric`` (a torchmetrics
+metric), ``both`` (a dtype, and an object that YAML refuses with a TypeError), ``TypeError`` (that object alone),
+``plain`` (values that YAML can hold)."""
 
 import os
 import warnings

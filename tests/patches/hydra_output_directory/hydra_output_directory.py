@@ -1,8 +1,6 @@
-"""PR 18145: under Hydra, the second rank of DDP has another output directory, and overwrites Hydra's files.
-
-Cases: "" (Hydra does not change the directory) and ``chdir`` (it does), both with a Trainer; ``fabric`` (as ""),
-``drawn`` (as ``chdir``, and each read of hydra.run.dir gives another name).
-"""
+"""Under Hydra, the second rank of DDP has another output directory, and overwrites Hydra's files. Cases: "" (Hydra does
+not change the directory) and ``chdir`` (it does), both with a Trainer; ``fabric`` (as ""), ``drawn`` (as ``chdir``, and
+each read of hydra.run.dir gives another name)."""
 
 import os
 import uuid

@@ -1,4 +1,4 @@
-"""PR 21227: save_hyperparameters looks for the arguments of __init__ in the method that creates the object."""
+"""save_hyperparameters looks for the arguments of __init__ in the method that creates the object."""
 
 import _scenario as scenario
 

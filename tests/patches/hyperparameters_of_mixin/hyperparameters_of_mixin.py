@@ -1,8 +1,6 @@
-"""PR 16369: classes that are not LightningModules, and whose objects are.
-
-``saving`` calls save_hyperparameters itself; ``between`` is between two modules; ``holder`` is not a mixin: it creates
-a module. In the case ``method``, a method of a mixin saves them.
-"""
+"""Classes that are not LightningModules, and whose objects are. ``saving`` calls save_hyperparameters itself;
+``between`` is between two modules; ``holder`` is not a mixin: it creates a module. In the case ``method``, a method of
+a mixin saves them."""
 
 import _scenario as scenario
 

@@ -1,8 +1,6 @@
-"""Importing Lightning imports torch._dynamo, even in processes that neither train nor compile.
-
-Cases: "" imports Lightning, predicts, trains and compiles; ``by-hand`` prevents the import of torch._dynamo by
-stand-ins in sys.modules while Lightning is imported.
-"""
+"""Importing Lightning imports torch._dynamo, even in processes that neither train nor compile. Cases: "" imports
+Lightning, predicts, trains and compiles; ``by-hand`` prevents the import of torch._dynamo by stand-ins in sys.modules
+while Lightning is imported."""
 
 import sys
 import types

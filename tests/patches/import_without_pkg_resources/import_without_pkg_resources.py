@@ -1,7 +1,5 @@
-"""Pull request 20081: Lightning needs ``pkg_resources`` to be imported, which newer setuptools do not have.
-
-The program first restarts in an environment without setuptools.
-"""
+"""Pull request 20081: Lightning needs ``pkg_resources`` to be imported, which newer setuptools do not have. The program
+first restarts in an environment without setuptools."""
 
 import importlib
 import sys

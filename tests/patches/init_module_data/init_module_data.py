@@ -1,9 +1,7 @@
-"""Issue 19373: the model, its data and ``fit`` inside ``with trainer.init_module():`` on CUDA.
-
-Each kind of data is used twice: first ``outside``, created and used after the block as the maintainers recommend, which
-is the reference; then ``inside``. Cases: ``ddp`` (two devices), ``one_device``, ``fabric``, the name of one kind of
-data, or ``contexts``: the effects of the blocks on a model. Needs two CUDA devices, simulated or real.
-"""
+"""The model, its data and ``fit`` inside ``with trainer.init_module():`` on CUDA. Each kind of data is used twice:
+first ``outside``, created and used after the block as the maintainers recommend, which is the reference; then
+``inside``. Cases: ``ddp`` (two devices), ``one_device``, ``fabric``, the name of one kind of data, or ``contexts``: the
+effects of the blocks on a model. Needs two CUDA devices, simulated or real."""
 
 import contextlib
 

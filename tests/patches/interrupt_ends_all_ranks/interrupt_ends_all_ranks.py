@@ -1,4 +1,4 @@
-"""PR 19976: after Ctrl+C in one rank, this rank continues after fit, and the other rank waits."""
+"""After Ctrl+C in one rank, this rank continues after fit, and the other rank waits."""
 
 import _scenario as scenario
 

@@ -1,9 +1,6 @@
-"""PR 21560: validation is off, and val_check_interval is more than the training has batches.
-
-Cases: ``off`` (limit_val_batches=0), ``logged`` (the same, with a logging interval that is longer than the epoch),
-    ``on`` (there is validation, but an epoch never reaches it), ``fits`` (off, and the interval is no more than the
-    batches).
-"""
+"""Validation is off, and val_check_interval is more than the training has batches. Cases: ``off``
+(limit_val_batches=0), ``logged`` (the same, with a logging interval that is longer than the epoch), ``on`` (there is
+validation, but an epoch never reaches it), ``fits`` (off, and the interval is no more than the batches)."""
 
 import warnings
 

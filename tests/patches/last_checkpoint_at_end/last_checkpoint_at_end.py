@@ -1,4 +1,4 @@
-"""PR 20960: a run that ends before its first validation leaves no checkpoint."""
+"""A run that ends before its first validation leaves no checkpoint."""
 
 import os
 from pathlib import Path

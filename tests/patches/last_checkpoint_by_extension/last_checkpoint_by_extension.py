@@ -1,4 +1,4 @@
-"""PR 17072: ckpt_path="last" takes any file with "last" in its name."""
+"""ckpt_path="last" takes any file with "last" in its name."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""PR 19303: last.ckpt is an absolute link, and breaks when its folder is moved."""
+"""last.ckpt is an absolute link, and breaks when its folder is moved."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""PR 21186: last.ckpt, the only checkpoint yet, is replaced by a link to itself."""
+"""last.ckpt, the only checkpoint yet, is replaced by a link to itself."""
 
 import os
 from pathlib import Path

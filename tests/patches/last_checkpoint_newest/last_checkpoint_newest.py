@@ -1,9 +1,7 @@
-"""From 2.6.0 on, last.ckpt stays at the best epoch if ModelCheckpoint has a monitor.
-
-Cases: ``worse`` (the metric gets worse), ``second`` (a second callback saves last.ckpt), ``validation`` (saved after
-the validation), ``better``, ``link``, ``subclass``, ``every`` (every second epoch), ``resumed`` (from an earlier
-checkpoint, in the same directory).
-"""
+"""From 2.6.0 on, last.ckpt stays at the best epoch if ModelCheckpoint has a monitor. Cases: ``worse`` (the metric gets
+worse), ``second`` (a second callback saves last.ckpt), ``validation`` (saved after the validation), ``better``,
+``link``, ``subclass``, ``every`` (every second epoch), ``resumed`` (from an earlier checkpoint, in the same
+directory)."""
 
 import os
 

@@ -1,9 +1,6 @@
-"""Issue 18261: with checkpoints on a remote file system, ckpt_path="last" starts from the beginning.
-
-Cases: ``memory``, ``explicit`` (the whole path of the checkpoint), ``local`` (on the disk), ``none`` (there is no last
-checkpoint), ``timeless`` (a file system that does not know when a file was modified), ``workaround`` (a subclass finds
-the files).
-"""
+"""With checkpoints on a remote file system, ckpt_path="last" starts from the beginning. Cases: ``memory``, ``explicit``
+(the whole path of the checkpoint), ``local`` (on the disk), ``none`` (there is no last checkpoint), ``timeless`` (a
+file system that does not know when a file was modified), ``workaround`` (a subclass finds the files)."""
 
 import os
 

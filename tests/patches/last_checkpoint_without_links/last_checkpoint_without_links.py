@@ -1,7 +1,5 @@
-"""PR 18942: last.ckpt must be a link, but the file system refuses links.
-
-Cases: ``folder`` (the checkpoint is a directory), ``links`` (they are not refused).
-"""
+"""last.ckpt must be a link, but the file system refuses links. Cases: ``folder`` (the checkpoint is a directory),
+``links`` (they are not refused)."""
 
 import os
 import shutil

@@ -1,9 +1,7 @@
-"""PR 17678: two threads load checkpoints at the same time, and one removes the modules that the other needs.
-
-Cases: ``model`` (``load_from_checkpoint``), ``context`` (``pl_legacy_patch`` by itself), and programs that
-must stay unchanged: ``one after the other``, ``error`` (the first load fails), ``fork`` (a process is
-forked while a checkpoint is being loaded, and loads one too), ``nested``.
-"""
+"""Two threads load checkpoints at the same time, and one removes the modules that the other needs. Cases: ``model``
+(``load_from_checkpoint``), ``context`` (``pl_legacy_patch`` by itself), and programs that must stay unchanged: ``one
+after the other``, ``error`` (the first load fails), ``fork`` (a process is forked while a checkpoint is being loaded,
+and loads one too), ``nested``."""
 
 import multiprocessing
 import os

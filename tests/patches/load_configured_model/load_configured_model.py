@@ -1,8 +1,6 @@
-"""PR 19036: load_from_checkpoint does not call configure_model.
-
-Cases: ``hook`` (on_load_checkpoint needs the layer), ``early`` (__init__ creates it), ``lax`` (strict=False), ``other``
-(another width, which fails either way), ``odd`` (the checkpoint has an object that can't be copied).
-"""
+"""load_from_checkpoint does not call configure_model. Cases: ``hook`` (on_load_checkpoint needs the layer), ``early``
+(__init__ creates it), ``lax`` (strict=False), ``other`` (another width, which fails either way), ``odd`` (the
+checkpoint has an object that can't be copied)."""
 
 import os
 

@@ -1,9 +1,6 @@
-"""PR 17308: the device of a model after load_from_checkpoint.
-
-Cases: "" (map_location="cuda:0"), ``function`` (a function that maps to it), ``cpu`` (map_location="cpu"), ``none`` (no
-map_location; the checkpoint was saved on the GPU), ``data`` (a LightningDataModule). Needs a CUDA device, simulated or
-real.
-"""
+"""The device of a model after load_from_checkpoint. Cases: "" (map_location="cuda:0"), ``function`` (a function that
+maps to it), ``cpu`` (map_location="cpu"), ``none`` (no map_location; the checkpoint was saved on the GPU), ``data`` (a
+LightningDataModule). Needs a CUDA device, simulated or real."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""PR 19332: inspecting a LightningModule or LightningDataModule raises the error of load_from_checkpoint's call."""
+"""Inspecting a LightningModule or LightningDataModule raises the error of load_from_checkpoint's call."""
 
 import inspect
 

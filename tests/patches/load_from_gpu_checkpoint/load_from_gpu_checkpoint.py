@@ -1,8 +1,5 @@
-"""PR 18079: load_from_checkpoint of a GPU checkpoint on a machine without a GPU.
-
-Cases: none, ``cpu`` (saved on the CPU), ``given`` (with map_location), ``datamodule``, ``wrapped`` (saved on the CPU,
-and a tool has wrapped torch.load).
-"""
+"""load_from_checkpoint of a GPU checkpoint on a machine without a GPU. Cases: none, ``cpu`` (saved on the CPU),
+``given`` (with map_location), ``datamodule``, ``wrapped`` (saved on the CPU, and a tool has wrapped torch.load)."""
 
 import functools
 import os

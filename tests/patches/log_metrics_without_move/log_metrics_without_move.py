@@ -1,7 +1,5 @@
-"""Issue 20388: the values that ``self.log`` moves although all are on the right device. Counts calls of ``Tensor.to``.
-
-Cases: ``cpu``, ``gpu`` (needs a CUDA device, simulated or real).
-"""
+"""The values that ``self.log`` moves although all are on the right device. Counts calls of ``Tensor.to``. Cases:
+``cpu``, ``gpu`` (needs a CUDA device, simulated or real)."""
 
 import _scenario as scenario
 import torch

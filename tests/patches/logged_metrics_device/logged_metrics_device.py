@@ -1,7 +1,5 @@
-"""Issue 19813: metrics logged in an earlier run stay on the CPU, and NCCL cannot reduce them in the next one.
-
-Cases: ``lr_find`` (Tuner.lr_find, then fit), ``fit_twice``. Needs two CUDA devices, simulated or real.
-"""
+"""Metrics logged in an earlier run stay on the CPU, and NCCL cannot reduce them in the next one. Cases: ``lr_find``
+(Tuner.lr_find, then fit), ``fit_twice``. Needs two CUDA devices, simulated or real."""
 
 import _scenario as scenario
 import torch

@@ -1,9 +1,6 @@
-"""PR 19046: Python numbers logged while bfloat16 is torch's default.
-
-Cases: ``default`` (torch.set_default_dtype), ``precision`` (precision="bf16-true", from 2.1.0 on), ``fabric`` and
-``alone`` (a LightningModule that logs to Fabric's loggers, or without any), ``float32`` (the usual
-training: warnings, and reads of the module's device).
-"""
+"""Python numbers logged while bfloat16 is torch's default. Cases: ``default`` (torch.set_default_dtype), ``precision``
+(precision="bf16-true", from 2.1.0 on), ``fabric`` and ``alone`` (a LightningModule that logs to Fabric's loggers, or
+without any), ``float32`` (the usual training: warnings, and reads of the module's device)."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Issue 20692: loggers get a step that was logged as "step" as a float."""
+"""Loggers get a step that was logged as "step" as a float."""
 
 import os
 

@@ -1,7 +1,5 @@
-"""PR 18686: the mean of logged values in bfloat16.
-
-Cases: ``tensor`` (a bfloat16 tensor is logged), ``default`` (bfloat16 is torch's default, and integers are logged).
-"""
+"""The mean of logged values in bfloat16. Cases: ``tensor`` (a bfloat16 tensor is logged), ``default`` (bfloat16 is
+torch's default, and integers are logged)."""
 
 import _scenario as scenario
 import torch

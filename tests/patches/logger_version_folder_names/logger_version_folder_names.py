@@ -1,4 +1,4 @@
-"""PR 18897: loggers raise a ValueError because of a folder such as version_best."""
+"""Loggers raise a ValueError because of a folder such as version_best."""
 
 import importlib.machinery
 import importlib.util

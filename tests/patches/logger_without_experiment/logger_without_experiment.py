@@ -1,4 +1,4 @@
-"""PR 18093: a logger without an experiment ends the run."""
+"""A logger without an experiment ends the run."""
 
 import _scenario as scenario
 

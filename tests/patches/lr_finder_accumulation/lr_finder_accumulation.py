@@ -1,9 +1,6 @@
-"""A learning rate is searched while gradients are accumulated.
-
-Cases: ``none`` (an epoch has fewer batches than are accumulated), ``some`` (the last step of an epoch is left out),
-``all`` (an epoch is a multiple of the accumulation). With ``-as-one``, the batches are as large as an accumulation of
-the case.
-"""
+"""A learning rate is searched while gradients are accumulated. Cases: ``none`` (an epoch has fewer batches than are
+accumulated), ``some`` (the last step of an epoch is left out), ``all`` (an epoch is a multiple of the accumulation).
+With ``-as-one``, the batches are as large as an accumulation of the case."""
 
 import _scenario as scenario
 import torch

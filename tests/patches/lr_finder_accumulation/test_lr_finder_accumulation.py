@@ -1,5 +1,3 @@
-"""A learning rate is searched while gradients are accumulated."""
-
 from tests.equivalence.proof import Proof, only, sees
 from tests.support.programs import Program
 

@@ -1,10 +1,8 @@
-"""PR 21068: the learning rate that the LearningRateFinder callback set, and the one that the training uses.
-
-Cases: ``callback``, ``tuner``, ``no_update`` (``update_attr=False``), ``step_lr`` and ``lambda_lr`` (with a scheduler
-stepped at each step), ``hparams`` (the rate is a hyperparameter called ``rate``), ``ddp`` (two ranks on gloo),
-``groups`` (as ``callback``; observes warnings), ``groups_tuner`` (the same with the tuner), ``none`` (an optimizer that
-accepts None as its rate).
-"""
+"""The learning rate that the LearningRateFinder callback set, and the one that the training uses. Cases: ``callback``,
+``tuner``, ``no_update`` (``update_attr=False``), ``step_lr`` and ``lambda_lr`` (with a scheduler stepped at each step),
+``hparams`` (the rate is a hyperparameter called ``rate``), ``ddp`` (two ranks on gloo), ``groups`` (as ``callback``;
+observes warnings), ``groups_tuner`` (the same with the tuner), ``none`` (an optimizer that accepts None as its
+rate)."""
 
 import contextlib
 

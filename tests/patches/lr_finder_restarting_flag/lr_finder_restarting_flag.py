@@ -1,4 +1,4 @@
-"""Issue 19818: validation at step 0 of a ``max_steps`` run, after the LearningRateFinder callback."""
+"""Validation at step 0 of a ``max_steps`` run, after the LearningRateFinder callback."""
 
 import _scenario as scenario
 import torch

@@ -1,4 +1,4 @@
-"""PR 18129: the learning rate finder raises an error if training_step skips a batch."""
+"""The learning rate finder raises an error if training_step skips a batch."""
 
 import math
 

@@ -1,7 +1,5 @@
-"""PR 21055: which learning rate the finder suggests.
-
-Cases: ``exponential``, ``linear`` (the finder's modes), ``few`` (too few losses for a suggestion).
-"""
+"""Which learning rate the finder suggests. Cases: ``exponential``, ``linear`` (the finder's modes), ``few`` (too few
+losses for a suggestion)."""
 
 import _scenario as scenario
 import torch

@@ -1,8 +1,6 @@
-"""PR 21056: the LearningRateFinder callback uses up batches of the next epoch, which misses them and its validation.
-
-Cases: ``callback``, ``milestones`` (the subclass of Lightning's documentation, which searches again at later epochs),
-``shuffle`` (a shuffled training set), ``workers`` (loaded in a worker process), ``ddp`` (two ranks on gloo).
-"""
+"""The LearningRateFinder callback uses up batches of the next epoch, which misses them and its validation. Cases:
+``callback``, ``milestones`` (the subclass of Lightning's documentation, which searches again at later epochs),
+``shuffle`` (a shuffled training set), ``workers`` (loaded in a worker process), ``ddp`` (two ranks on gloo)."""
 
 import _scenario as scenario
 import torch

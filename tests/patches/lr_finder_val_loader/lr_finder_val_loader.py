@@ -1,4 +1,4 @@
-"""PR 17636: validation stays limited to the learning rate finder's number of batches."""
+"""Validation stays limited to the learning rate finder's number of batches."""
 
 import _scenario as scenario
 import torch

@@ -1,4 +1,4 @@
-"""PR 21011: manual optimization refuses a mapping that is not a dict."""
+"""Manual optimization refuses a mapping that is not a dict."""
 
 from collections import UserDict
 

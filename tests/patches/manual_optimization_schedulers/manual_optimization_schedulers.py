@@ -1,4 +1,4 @@
-"""PR 18092: manual optimization refuses a custom scheduler."""
+"""Manual optimization refuses a custom scheduler."""
 
 import _scenario as scenario
 import torch

@@ -1,4 +1,4 @@
-"""PR 21699: with manual optimization, train_time_interval saves nothing."""
+"""With manual optimization, train_time_interval saves nothing."""
 
 import os
 from datetime import timedelta

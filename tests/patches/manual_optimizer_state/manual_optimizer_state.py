@@ -1,7 +1,5 @@
-"""PR 18280: the state of self.optimizers() after a checkpoint was loaded.
-
-Cases: ``resume``, ``fresh`` (nothing was loaded), ``several`` (two optimizers).
-"""
+"""The state of self.optimizers() after a checkpoint was loaded. Cases: ``resume``, ``fresh`` (nothing was loaded),
+``several`` (two optimizers)."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""PR 16308: LearningRateMonitor with manual optimization. Case: the scheduler's interval."""
+"""LearningRateMonitor with manual optimization. Case: the scheduler's interval."""
 
 import _scenario as scenario
 import torch

@@ -1,8 +1,5 @@
-"""Issues 20932, 20664 and 20822: MLFlowLogger passes checkpoints to MLflow. Its stand-in takes strings, like MLflow 3.
-
-Cases: ``end`` (log_model=True: at the end), ``all`` (log_model="all": with each checkpoint), ``prefix`` (with
-checkpoint_path_prefix).
-"""
+"""MLFlowLogger passes checkpoints to MLflow. Its stand-in takes strings, like MLflow 3. Cases: ``end`` (log_model=True:
+at the end), ``all`` (log_model="all": with each checkpoint), ``prefix`` (with checkpoint_path_prefix)."""
 
 import os
 

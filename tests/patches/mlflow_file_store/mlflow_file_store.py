@@ -1,7 +1,5 @@
-"""MLFlowLogger() is refused by MLflow 3.13 and later. A stand-in refuses directories as these do.
-
-Cases: "", ``allowed`` (the program sets MLFLOW_ALLOW_FILE_STORE), ``database``, ``given`` (tracking_uri="file:...").
-"""
+"""MLFlowLogger() is refused by MLflow 3.13 and later. A stand-in refuses directories as these do. Cases: "",
+``allowed`` (the program sets MLFLOW_ALLOW_FILE_STORE), ``database``, ``given`` (tracking_uri="file:...")."""
 
 import os
 

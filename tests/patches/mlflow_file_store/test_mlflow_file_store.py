@@ -1,5 +1,3 @@
-"""MLFlowLogger() is refused by MLflow 3.13 and later."""
-
 from tests.equivalence.proof import Proof, ends_with, only
 from tests.support.programs import Program
 

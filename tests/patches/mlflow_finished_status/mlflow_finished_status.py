@@ -1,4 +1,4 @@
-"""PR 16340: SLURM's signal reaches a run with MLFlowLogger. In the case ``done``, the run ends by itself."""
+"""SLURM's signal reaches a run with MLFlowLogger. In the case ``done``, the run ends by itself."""
 
 import os
 import signal

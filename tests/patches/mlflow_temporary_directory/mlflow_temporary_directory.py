@@ -1,4 +1,4 @@
-"""PR 20642: MLFlowLogger uploads a checkpoint from a read-only working directory."""
+"""MLFlowLogger uploads a checkpoint from a read-only working directory."""
 
 import os
 

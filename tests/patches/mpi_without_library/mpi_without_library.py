@@ -1,8 +1,5 @@
-"""PR 21353: mpi4py is installed without the MPI library that it needs.
-
-Cases: ``trainer``, ``fabric``, and the result of ``MPIEnvironment.detect`` if MPI has started ``1`` or
-``2`` processes, or if mpi4py fails in ``another way``.
-"""
+"""mpi4py is installed without the MPI library that it needs. Cases: ``trainer``, ``fabric``, and the result of
+``MPIEnvironment.detect`` if MPI has started ``1`` or ``2`` processes, or if mpi4py fails in ``another way``."""
 
 import os
 import sys

@@ -1,6 +1,5 @@
-"""PR 21572: a package imports NeptuneLogger at its top. Cases: ``use``, ``other`` (a name that never existed),
-``module``: it is imported from its own module.
-"""
+"""A package imports NeptuneLogger at its top. Cases: ``use``, ``other`` (a name that never existed), ``module``: it is
+imported from its own module."""
 
 import _scenario as scenario
 

@@ -1,8 +1,6 @@
-"""PR 20172: to_onnx leaves a buffer empty, and writes a file named after it.
-
-Cases: ``buffer``; ``example``, a buffer, and the model has an example input; ``nothing``, it has none; ``path``.
-A stand-in replaces torch's export, which needs another package.
-"""
+"""to_onnx leaves a buffer empty, and writes a file named after it. Cases: ``buffer``; ``example``, a buffer, and the
+model has an example input; ``nothing``, it has none; ``path``. A stand-in replaces torch's export, which needs another
+package."""
 
 import io
 import os

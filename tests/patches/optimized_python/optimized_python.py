@@ -1,4 +1,4 @@
-"""PR 18496: a training under `python -O` ends in its first step."""
+"""A training under `python -O` ends in its first step."""
 
 import os
 import sys

@@ -1,7 +1,5 @@
-"""PR 18268: an optimizer that calls the closure under torch.no_grad().
-
-Case ``own``: the model overrides backward, which needs no gradients.
-"""
+"""An optimizer that calls the closure under torch.no_grad(). Case ``own``: the model overrides backward, which needs no
+gradients."""
 
 import _scenario as scenario
 import torch

@@ -1,10 +1,8 @@
-"""A model whose hyperparameters contain an object of a user class, and the run's checkpoints (torch 2.6).
-
-Cases: ``best`` (``test(ckpt_path="best")``), ``last`` (a second Trainer resumes), ``load`` (``load_from_checkpoint``),
-``ddp`` (``best``, on two CPU ranks), ``large`` (of 1 MB), ``exchanged`` (another file was put there, which
-calls a function), ``tampered`` (one byte of the weights was changed), ``copied`` (the run's own file, copied
-elsewhere), ``strict`` (the script says weights_only=True), ``plain`` (no object in it).
-"""
+"""A model whose hyperparameters contain an object of a user class, and the run's checkpoints (torch 2.6). Cases:
+``best`` (``test(ckpt_path="best")``), ``last`` (a second Trainer resumes), ``load`` (``load_from_checkpoint``), ``ddp``
+(``best``, on two CPU ranks), ``large`` (of 1 MB), ``exchanged`` (another file was put there, which calls a function),
+``tampered`` (one byte of the weights was changed), ``copied`` (the run's own file, copied elsewhere), ``strict`` (the
+script says weights_only=True), ``plain`` (no object in it)."""
 
 import os
 import shutil

@@ -1,11 +1,8 @@
-"""A DataLoader with torch's BatchSampler.
-
-Cases: ``given`` (to fit, two CPU ranks), ``hook`` (train_dataloader makes it, two ranks), ``weighted`` (the batch
-sampler draws from a WeightedRandomSampler, two ranks), ``distributed`` (from a DistributedSampler of the user's, two
-ranks), ``unsized`` (from a generator, two ranks), ``overfit`` (overfit_batches, one device), ``fabric``
-(setup_dataloaders on one device), ``fabric ranks`` (on two). With ``direct``, the loader itself is given the sampler
-and the batch size.
-"""
+"""A DataLoader with torch's BatchSampler. Cases: ``given`` (to fit, two CPU ranks), ``hook`` (train_dataloader makes
+it, two ranks), ``weighted`` (the batch sampler draws from a WeightedRandomSampler, two ranks), ``distributed`` (from a
+DistributedSampler of the user's, two ranks), ``unsized`` (from a generator, two ranks), ``overfit`` (overfit_batches,
+one device), ``fabric`` (setup_dataloaders on one device), ``fabric ranks`` (on two). With ``direct``, the loader itself
+is given the sampler and the batch size."""
 
 import _scenario as scenario
 import torch

@@ -1,10 +1,8 @@
-"""PR 21266: ReduceLROnPlateau follows a metric of the validation, which does not run in every epoch.
-
-Cases: ``waits``, ``by hand`` (the scheduler's frequency says so), ``resumed`` (the rest of such a training), ``two``
-(a second scheduler follows a metric of the training), ``trained`` (the only one does), ``lenient`` (``strict=False``),
-``stale`` (a frequency that asks for the value of an earlier epoch), ``misspelled``, ``off`` (there is no validation),
-``asked`` (validation runs in every epoch, and the Trainer's enable_validation is the program's own).
-"""
+"""ReduceLROnPlateau follows a metric of the validation, which does not run in every epoch. Cases: ``waits``, ``by
+hand`` (the scheduler's frequency says so), ``resumed`` (the rest of such a training), ``two`` (a second scheduler
+follows a metric of the training), ``trained`` (the only one does), ``lenient`` (``strict=False``), ``stale`` (a
+frequency that asks for the value of an earlier epoch), ``misspelled``, ``off`` (there is no validation), ``asked``
+(validation runs in every epoch, and the Trainer's enable_validation is the program's own)."""
 
 import os
 

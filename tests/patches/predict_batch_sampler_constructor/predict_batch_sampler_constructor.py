@@ -1,9 +1,6 @@
-"""Issue 20741: trainer.predict refuses a subclass of torch's BatchSampler that has another constructor.
-
-Cases: none; ``more`` (the constructor needs one more argument); ``hook`` (the loader is made in predict_dataloader);
-``accepts`` (the constructor also accepts torch's arguments); ``broken`` (reading the batch sampler raises a TypeError);
-``ranks`` (two ranks).
-"""
+"""trainer.predict refuses a subclass of torch's BatchSampler that has another constructor. Cases: none; ``more`` (the
+constructor needs one more argument); ``hook`` (the loader is made in predict_dataloader); ``accepts`` (the constructor
+also accepts torch's arguments); ``broken`` (reading the batch sampler raises a TypeError); ``ranks`` (two ranks)."""
 
 import _scenario as scenario
 import torch

@@ -1,8 +1,6 @@
-"""PR 19678: trainer.predict refuses a batch sampler whose constructor differs from torch's.
-
-Cases: ``own``, a custom class; ``sub``, a subclass of torch's without its attributes; ``like``, one with torch's
-constructor; ``torch``, torch's; ``ranks``, a custom class with two ranks.
-"""
+"""trainer.predict refuses a batch sampler whose constructor differs from torch's. Cases: ``own``, a custom class;
+``sub``, a subclass of torch's without its attributes; ``like``, one with torch's constructor; ``torch``, torch's;
+``ranks``, a custom class with two ranks."""
 
 import _scenario as scenario
 import torch

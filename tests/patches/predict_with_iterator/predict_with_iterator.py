@@ -1,4 +1,4 @@
-"""PR 20484: predict(return_predictions=False) raises if the step takes the iterator."""
+"""predict(return_predictions=False) raises if the step takes the iterator."""
 
 import _scenario as scenario
 

@@ -1,7 +1,5 @@
-"""PR 21105: the process group of two (simulated) GPUs, made by Fabric or a Trainer that trains.
-
-Cases: ``trainer``, ``fabric``, ``swapped`` (a Trainer whose first rank has the second GPU), ``cpu``.
-"""
+"""The process group of two (simulated) GPUs, made by Fabric or a Trainer that trains. Cases: ``trainer``, ``fabric``,
+``swapped`` (a Trainer whose first rank has the second GPU), ``cpu``."""
 
 import _scenario as scenario
 import torch

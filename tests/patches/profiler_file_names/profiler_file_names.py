@@ -1,7 +1,5 @@
-"""PR 21395: AdvancedProfiler(dump_stats=True) ends in an error if a callback monitors a metric with a slash.
-
-Cases: "", ``plain`` (no slash), ``nowhere`` (the profiler's directory is a file).
-"""
+"""AdvancedProfiler(dump_stats=True) ends in an error if a callback monitors a metric with a slash. Cases: "", ``plain``
+(no slash), ``nowhere`` (the profiler's directory is a file)."""
 
 import os
 import re

@@ -1,7 +1,5 @@
-"""PR 20809: AdvancedProfiler with nested actions, on a Python that allows one profiler at a time.
-
-Below 3.12, the scenario makes cProfile refuse a second profiler, as later Pythons do (a test compares).
-"""
+"""AdvancedProfiler with nested actions, on a Python that allows one profiler at a time. Below 3.12, the scenario makes
+cProfile refuse a second profiler, as later Pythons do (a test compares)."""
 
 import cProfile
 import sys

@@ -1,8 +1,6 @@
-"""Issue 21232: the number of waits for the device in a training step, because of a metric for the progress bar.
-
-Cases: "" (prog_bar=True, and no bar), ``off`` (prog_bar=False), ``read`` (a callback reads trainer.progress_bar_metrics
-after each batch and each epoch). Needs a CUDA device, simulated or real.
-"""
+"""The number of waits for the device in a training step, because of a metric for the progress bar. Cases: ""
+(prog_bar=True, and no bar), ``off`` (prog_bar=False), ``read`` (a callback reads trainer.progress_bar_metrics after
+each batch and each epoch). Needs a CUDA device, simulated or real."""
 
 import _scenario as scenario
 import torch

@@ -1,4 +1,4 @@
-"""PR 21191: with the lottery ticket hypothesis, the remaining weights are not reset."""
+"""With the lottery ticket hypothesis, the remaining weights are not reset."""
 
 import _scenario as scenario
 import torch

@@ -1,4 +1,4 @@
-"""PR 20783: ModelPruning mistakes an attribute with a parameter's name for a parameter."""
+"""ModelPruning mistakes an attribute with a parameter's name for a parameter."""
 
 import _scenario as scenario
 import torch

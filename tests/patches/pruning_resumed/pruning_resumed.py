@@ -1,9 +1,6 @@
-"""A run with ModelPruning is resumed.
-
-Cases: a configuration and a stop of `tests.differential.resuming`; ``validate`` and ``test`` with a checkpoint that is
-not permanent; ``saved`` (what a checkpoint holds); ``own`` (the program prunes the module before it is loaded);
-``other`` (the resumed run does not prune).
-"""
+"""A run with ModelPruning is resumed. Cases: a configuration and a stop of `tests.differential.resuming`; ``validate``
+and ``test`` with a checkpoint that is not permanent; ``saved`` (what a checkpoint holds); ``own`` (the program prunes
+the module before it is loaded); ``other`` (the resumed run does not prune)."""
 
 import os
 

@@ -1,8 +1,5 @@
-"""DDP starts the other ranks of an archive or a directory as ``python -m __main__``.
-
-Cases: ``archive``, ``directory``; ``torchrun`` starts the ranks of an archive; ``script`` and ``package``
-(``python -m app``) work on stock.
-"""
+"""DDP starts the other ranks of an archive or a directory as ``python -m __main__``. Cases: ``archive``, ``directory``;
+``torchrun`` starts the ranks of an archive; ``script`` and ``package`` (``python -m app``) work on stock."""
 
 import os
 import subprocess

@@ -1,5 +1,3 @@
-"""DDP starts the other ranks of an archive or a directory as ``python -m __main__``."""
-
 import pytest
 
 from tests.equivalence.proof import Proof, only

@@ -1,7 +1,5 @@
-"""A run with reload_dataloaders_every_n_epochs is resumed.
-
-Cases: a configuration and a stop of `tests.differential.resuming`.
-"""
+"""A run with reload_dataloaders_every_n_epochs is resumed. Cases: a configuration and a stop of
+`tests.differential.resuming`."""
 
 import _scenario as scenario
 

@@ -1,5 +1,3 @@
-"""Data loaders are reloaded in each epoch."""
-
 from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 

@@ -1,8 +1,6 @@
-"""Issue 21813: in a resumed run with checkpoints on a remote file system, ModelCheckpoint removes old files.
-
-CASE "keep-all": the resumed runs keep all of their checkpoints. CASE "own-scheme": they are resumed from a place that
-only the program's CheckpointIO knows. The file system is fsspec's in memory.
-"""
+"""In a resumed run with checkpoints on a remote file system, ModelCheckpoint removes old files. CASE "keep-all": the
+resumed runs keep all of their checkpoints. CASE "own-scheme": they are resumed from a place that only the program's
+CheckpointIO knows. The file system is fsspec's in memory."""
 
 import _scenario as scenario
 import fsspec

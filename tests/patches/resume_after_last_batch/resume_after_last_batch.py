@@ -1,8 +1,6 @@
-"""Issue 19617: a run with max_steps is resumed where an epoch ended.
-
-Cases: ``saved`` (by ModelCheckpoint), ``middle`` (two steps into an epoch), ``done`` and ``done-saved`` (no step is
-left), ``whole`` (no break), ``saved-epochs`` and ``epochs`` (max_epochs instead of max_steps).
-"""
+"""A run with max_steps is resumed where an epoch ended. Cases: ``saved`` (by ModelCheckpoint), ``middle`` (two steps
+into an epoch), ``done`` and ``done-saved`` (no step is left), ``whole`` (no break), ``saved-epochs`` and ``epochs``
+(max_epochs instead of max_steps)."""
 
 import os
 

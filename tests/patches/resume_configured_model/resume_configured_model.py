@@ -1,8 +1,6 @@
-"""PR 19060: the Trainer loads a checkpoint before it calls configure_model.
-
-Cases: ``fit``, ``test`` (with a new model), ``fresh`` (configure_model makes its layer anew each time), ``early``
-(__init__ makes the layer), ``other`` (a checkpoint of another width, which fails either way).
-"""
+"""The Trainer loads a checkpoint before it calls configure_model. Cases: ``fit``, ``test`` (with a new model),
+``fresh`` (configure_model makes its layer anew each time), ``early`` (__init__ makes the layer), ``other`` (a
+checkpoint of another width, which fails either way)."""
 
 import os
 

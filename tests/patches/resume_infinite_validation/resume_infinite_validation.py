@@ -1,7 +1,5 @@
-"""Issue 20565: "cannot convert float infinity to integer" on resume, if the validation set has no length.
-
-Cases: ``stream``, ``sized`` (a validation set that has a length).
-"""
+""" "cannot convert float infinity to integer" on resume, if the validation set has no length. Cases: ``stream``,
+``sized`` (a validation set that has a length)."""
 
 import os
 

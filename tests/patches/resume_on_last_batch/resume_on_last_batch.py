@@ -1,7 +1,5 @@
-"""A run is resumed from a checkpoint that was saved on the last batch of an epoch.
-
-Cases: a configuration and a stop of `tests.differential.resuming`.
-"""
+"""A run is resumed from a checkpoint that was saved on the last batch of an epoch. Cases: a configuration and a stop of
+`tests.differential.resuming`."""
 
 import _scenario as scenario
 

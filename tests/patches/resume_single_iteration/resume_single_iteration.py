@@ -1,10 +1,8 @@
-"""PR 20775: number of iterations over the data in a resumed training.
-
-Cases: ``stream`` (an IterableDataset that continues at its last position), ``shuffle`` (a shuffled training set),
-``workers`` (a sampler with set_epoch, and a worker process), ``dropout`` (unshuffled data, and a model that draws
-random numbers), ``finder`` (the learning rate finder of Lightning's documentation, which searches in a later epoch),
-``reload`` (the stream, and data loaders that are created anew in each epoch).
-"""
+"""Number of iterations over the data in a resumed training. Cases: ``stream`` (an IterableDataset that continues at its
+last position), ``shuffle`` (a shuffled training set), ``workers`` (a sampler with set_epoch, and a worker process),
+``dropout`` (unshuffled data, and a model that draws random numbers), ``finder`` (the learning rate finder of
+Lightning's documentation, which searches in a later epoch), ``reload`` (the stream, and data loaders that are created
+anew in each epoch)."""
 
 import _scenario as scenario
 import torch

@@ -1,7 +1,5 @@
-"""A run with a scheduler or callback that monitors a metric is resumed.
-
-Cases: a configuration and a stop of `tests.differential.resuming`.
-"""
+"""A run with a scheduler or callback that monitors a metric is resumed. Cases: a configuration and a stop of
+`tests.differential.resuming`."""
 
 import _scenario as scenario
 

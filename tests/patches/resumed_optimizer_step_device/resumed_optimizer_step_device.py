@@ -1,8 +1,6 @@
-"""Issue 19955: the device of an optimizer's step count after a resume, and the number of waits to read it.
-
-Cases: ``adam``, ``capturable`` (Adam whose step count belongs on the device), ``vector`` (a user's optimizer whose step
-count is a vector). Needs a CUDA device, simulated or real.
-"""
+"""The device of an optimizer's step count after a resume, and the number of waits to read it. Cases: ``adam``,
+``capturable`` (Adam whose step count belongs on the device), ``vector`` (a user's optimizer whose step count is a
+vector). Needs a CUDA device, simulated or real."""
 
 import _scenario as scenario
 import torch

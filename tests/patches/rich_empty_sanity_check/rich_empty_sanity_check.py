@@ -1,4 +1,4 @@
-"""PR 21108: with RichProgressBar an empty list of validation loaders ends the run."""
+"""With RichProgressBar an empty list of validation loaders ends the run."""
 
 from tests.support import with_rich  # noqa: F401  # isort: skip
 

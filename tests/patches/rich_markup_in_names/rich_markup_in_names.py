@@ -1,8 +1,6 @@
-"""rich takes `[...]` in names for markup, and cuts long names.
-
-Cases: ``brackets``, ``closing`` (a closing tag: an error), ``long``; ``plain``, ``several`` (DataLoaders) and
-``words`` (a long name that Lightning's table folds at a space); each with ``-terminal``, where rich knows the width.
-"""
+"""rich takes `[...]` in names for markup, and cuts long names. Cases: ``brackets``, ``closing`` (a closing tag: an
+error), ``long``; ``plain``, ``several`` (DataLoaders) and ``words`` (a long name that Lightning's table folds at a
+space); each with ``-terminal``, where rich knows the width."""
 
 import io
 

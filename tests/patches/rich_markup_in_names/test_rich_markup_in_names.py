@@ -1,5 +1,3 @@
-"""rich takes `[...]` in names for markup, and cuts long names."""
-
 from tests.equivalence.proof import Proof, only, sees
 from tests.support.programs import Program
 

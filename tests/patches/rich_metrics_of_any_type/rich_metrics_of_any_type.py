@@ -1,7 +1,5 @@
-"""PR 20896: with RichProgressBar a metric that is not a number ends the training.
-
-Cases: ``none``, ``list``, ``dict``, ``tensor``; ``number`` and ``text``, which the bar can write.
-"""
+"""With RichProgressBar a metric that is not a number ends the training. Cases: ``none``, ``list``, ``dict``,
+``tensor``; ``number`` and ``text``, which the bar can write."""
 
 import io
 

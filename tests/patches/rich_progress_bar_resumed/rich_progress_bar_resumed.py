@@ -1,8 +1,5 @@
-"""PR 21000: RichProgressBar, and a training that is resumed from a checkpoint within an epoch.
-
-Cases: ``resumed``, ``off`` (the same, with refresh_rate=0), ``epoch`` (resumed between two epochs), ``begun`` (not
-resumed at all).
-"""
+"""RichProgressBar, and a training that is resumed from a checkpoint within an epoch. Cases: ``resumed``, ``off`` (the
+same, with refresh_rate=0), ``epoch`` (resumed between two epochs), ``begun`` (not resumed at all)."""
 
 import contextlib
 import io

@@ -1,8 +1,6 @@
-"""Issue 21447: two ranks, and a custom sampler that yields samples in reverse order.
-
-Cases: none, ``divides`` (it divides the samples among the ranks, and Lightning does not replace it), ``torch`` (one
-of torch's, random), ``sequential`` (a subclass of torch's), ``batches`` (it is inside a batch sampler).
-"""
+"""Two ranks, and a custom sampler that yields samples in reverse order. Cases: none, ``divides`` (it divides the
+samples among the ranks, and Lightning does not replace it), ``torch`` (one of torch's, random), ``sequential`` (a
+subclass of torch's), ``batches`` (it is inside a batch sampler)."""
 
 import _scenario as scenario
 import torch

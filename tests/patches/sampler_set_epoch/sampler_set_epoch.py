@@ -1,7 +1,5 @@
-"""Issue 21454: a user's sampler whose order depends on ``set_epoch``, in fit and in predict.
-
-Cases: ``ddp`` (two CPU ranks), ``one`` (one device; the ranks together must see the same).
-"""
+"""A user's sampler whose order depends on ``set_epoch``, in fit and in predict. Cases: ``ddp`` (two CPU ranks), ``one``
+(one device; the ranks together must see the same)."""
 
 import _scenario as scenario
 import torch

@@ -1,8 +1,5 @@
-"""Two CPU ranks and a custom sampler, on which Lightning does not call set_epoch.
-
-Cases: ``told`` (the script calls set_epoch with its own counter at the start of each epoch), ``without``
-(the sampler has no ``set_epoch``).
-"""
+"""Two CPU ranks and a custom sampler, on which Lightning does not call set_epoch. Cases: ``told`` (the script calls
+set_epoch with its own counter at the start of each epoch), ``without`` (the sampler has no ``set_epoch``)."""
 
 import _scenario as scenario
 import torch

@@ -1,4 +1,4 @@
-"""Issue 15912: with torch 2.0 and later, the command line of 1.6 to 1.8 accepts none of torch's schedulers."""
+"""With torch 2.0 and later, the command line of 1.6 to 1.8 accepts none of torch's schedulers."""
 
 import sys
 

@@ -1,8 +1,6 @@
-"""Issue 18870: configure_optimizers returns an LRSchedulerConfig, and its scheduler is refused.
-
-Cases: ``object``, ``dict``, ``vars`` (the workaround: the object's entries), each with ``manual-`` in front for manual
-optimization, and ``own`` (a scheduler class of the program).
-"""
+"""configure_optimizers returns an LRSchedulerConfig, and its scheduler is refused. Cases: ``object``, ``dict``,
+``vars`` (the workaround: the object's entries), each with ``manual-`` in front for manual optimization, and ``own`` (a
+scheduler class of the program)."""
 
 import _scenario as scenario
 import torch

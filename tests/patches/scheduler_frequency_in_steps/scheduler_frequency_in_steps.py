@@ -1,7 +1,5 @@
-"""Issue 17544: a scheduler with a frequency of 3 steps, in epochs of 2 steps.
-
-Cases: ``recommended`` (frequency 1, and a scheduler with longer steps), ``divides`` (every 2 steps).
-"""
+"""A scheduler with a frequency of 3 steps, in epochs of 2 steps. Cases: ``recommended`` (frequency 1, and a scheduler
+with longer steps), ``divides`` (every 2 steps)."""
 
 import _scenario as scenario
 import torch

@@ -1,4 +1,4 @@
-"""Issue 15912: with torch 2.0 and later, Lightning 1.5 to 1.8.3 refuses torch's learning rate schedulers."""
+"""With torch 2.0 and later, Lightning 1.5 to 1.8.3 refuses torch's learning rate schedulers."""
 
 import _model_1x as user
 import _scenario as scenario

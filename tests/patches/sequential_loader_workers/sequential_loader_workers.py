@@ -1,8 +1,6 @@
-"""PR 17639: with several validation DataLoaders, the workers of all of them run at once.
-
-Cases: ``validate``, ``predict``, ``loader`` (only a sequential CombinedLoader), and one without the bug:
-``batches`` (origin of the batches, with limits, an empty loader and one without a length).
-"""
+"""With several validation DataLoaders, the workers of all of them run at once. Cases: ``validate``, ``predict``,
+``loader`` (only a sequential CombinedLoader), and one without the bug: ``batches`` (origin of the batches, with limits,
+an empty loader and one without a length)."""
 
 import multiprocessing
 

@@ -1,9 +1,7 @@
-"""Issue 21296: on_train_batch_start returns -1, and the schedulers are not stepped at the end of that epoch.
-
-Cases: ``epoch``, ``step`` (the scheduler's interval), ``plateau`` (a scheduler that follows a metric), ``whole`` (no
-epoch is skipped), ``error`` (training_step itself raises StopIteration), ``by hand`` (the program steps the
-scheduler at the end of each epoch).
-"""
+"""on_train_batch_start returns -1, and the schedulers are not stepped at the end of that epoch. Cases: ``epoch``,
+``step`` (the scheduler's interval), ``plateau`` (a scheduler that follows a metric), ``whole`` (no epoch is skipped),
+``error`` (training_step itself raises StopIteration), ``by hand`` (the program steps the scheduler at the end of each
+epoch)."""
 
 import _scenario as scenario
 import torch

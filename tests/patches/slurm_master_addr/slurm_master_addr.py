@@ -1,4 +1,4 @@
-"""Issue 17550: the address of rank zero under SLURM. Case ``unset``: the job does not set MASTER_ADDR."""
+"""The address of rank zero under SLURM. Case ``unset``: the job does not set MASTER_ADDR."""
 
 import os
 

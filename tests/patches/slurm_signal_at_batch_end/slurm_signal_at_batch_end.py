@@ -1,8 +1,6 @@
-"""Issue 21406: SLURM's requeue signal arrives within an optimizer step.
-
-Cases: ``step``; ``by-hand`` (the signal arrives at the end of the batch); ``validation`` (in validation); ``none`` (no
-signal); ``ranks`` (two ranks get the signal in different batches).
-"""
+"""SLURM's requeue signal arrives within an optimizer step. Cases: ``step``; ``by-hand`` (the signal arrives at the end
+of the batch); ``validation`` (in validation); ``none`` (no signal); ``ranks`` (two ranks get the signal in different
+batches)."""
 
 import os
 import signal

@@ -1,5 +1,3 @@
-"""Issue 21406: SLURM's requeue signal arrives within an optimizer step."""
-
 from tests.equivalence.proof import Proof, sees
 from tests.support.programs import Program
 

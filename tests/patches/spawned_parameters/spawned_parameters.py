@@ -1,9 +1,7 @@
-"""PR 18238: parameters of two CPU ranks that strategy="ddp_spawn" starts.
-
-Each rank adds its rank + 1 to the weight, which is 0, and waits for the other. Cases: ``trainer``, ``fabric`` (the
-model is passed to the launched function), ``one`` (Fabric, one process; the script looks at the model afterwards),
-``asked`` (Fabric; the model counts who asks for its parameters).
-"""
+"""Parameters of two CPU ranks that strategy="ddp_spawn" starts. Each rank adds its rank + 1 to the weight, which is 0,
+and waits for the other. Cases: ``trainer``, ``fabric`` (the model is passed to the launched function), ``one`` (Fabric,
+one process; the script looks at the model afterwards), ``asked`` (Fabric; the model counts who asks for its
+parameters)."""
 
 import _scenario as scenario
 import torch

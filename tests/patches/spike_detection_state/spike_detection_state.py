@@ -1,4 +1,4 @@
-"""PR 19282: load_state_dict of SpikeDetection raises an error. Case ``hand``: the attributes are set by hand."""
+"""load_state_dict of SpikeDetection raises an error. Case ``hand``: the attributes are set by hand."""
 
 import _scenario as scenario
 

@@ -1,8 +1,6 @@
-"""Issue 20388: stages of the Trainer are compared as strings. Counts how often the training stage is compared with
-itself, and notes which stage each hook sees.
-
-Cases: ``plain``, ``others`` (a program sets other things as the stage), ``compiled`` (asked for in a compiled step).
-"""
+"""Stages of the Trainer are compared as strings. Counts how often the training stage is compared with itself, and notes
+which stage each hook sees. Cases: ``plain``, ``others`` (a program sets other things as the stage), ``compiled`` (asked
+for in a compiled step)."""
 
 import enum
 import sys

@@ -1,7 +1,4 @@
-"""A run with a stateful data loader is resumed.
-
-Cases: a configuration and a stop of `tests.differential.resuming`.
-"""
+"""A run with a stateful data loader is resumed. Cases: a configuration and a stop of `tests.differential.resuming`."""
 
 import _scenario as scenario
 

@@ -1,8 +1,6 @@
-"""Issue 20550: a training with a stateful DataLoader is resumed from a checkpoint in the middle of an epoch.
-
-Cases: ``estimated`` (configure_optimizers reads ``estimated_stepping_batches``), ``not-estimated``, ``whole`` (the
-training is not interrupted). With ``fresh``, nothing is resumed, and loads of states are counted.
-"""
+"""A training with a stateful DataLoader is resumed from a checkpoint in the middle of an epoch. Cases: ``estimated``
+(configure_optimizers reads ``estimated_stepping_batches``), ``not-estimated``, ``whole`` (the training is not
+interrupted). With ``fresh``, nothing is resumed, and loads of states are counted."""
 
 from pathlib import Path
 

@@ -1,7 +1,5 @@
-"""The training of ``stateful_loader_restored``, whose script restores the DataLoader's state itself.
-
-Cases: ``estimated``, ``not-estimated``.
-"""
+"""The training of ``stateful_loader_restored``, whose script restores the DataLoader's state itself. Cases:
+``estimated``, ``not-estimated``."""
 
 import _scenario as scenario
 from stateful_loader_restored import OUT, Loader, Model, fit

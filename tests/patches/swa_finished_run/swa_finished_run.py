@@ -1,7 +1,5 @@
-"""A run with StochasticWeightAveraging is resumed after its last epoch.
-
-Cases: ``plain``, ``within`` (resumed before the last epoch), ``batch norm``, ``subclass`` (it ends the run itself).
-"""
+"""A run with StochasticWeightAveraging is resumed after its last epoch. Cases: ``plain``, ``within`` (resumed before
+the last epoch), ``batch norm``, ``subclass`` (it ends the run itself)."""
 
 import _scenario as scenario
 import torch

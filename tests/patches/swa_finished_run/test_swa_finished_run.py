@@ -1,5 +1,3 @@
-"""A finished run with StochasticWeightAveraging that is resumed ends with the weights of the last step."""
-
 from tests.equivalence.proof import proofs, sees
 from tests.support.programs import Program
 

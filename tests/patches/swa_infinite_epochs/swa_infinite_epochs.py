@@ -1,9 +1,7 @@
-"""PR 21396: StochasticWeightAveraging with ``max_epochs=-1``. Averages from the second epoch on, ends by ``max_steps``.
-
-CASE "batch-norm": the model has such a layer. CASE "early": the run ends before averaging begins. CASE "fraction":
+"""StochasticWeightAveraging with ``max_epochs=-1``. Averages from the second epoch on, ends by ``max_steps``. CASE
+"batch-norm": the model has such a layer. CASE "early": the run ends before averaging begins. CASE "fraction":
 ``swa_epoch_start`` is a fraction, of an unknown number of epochs. CASE "own": a subclass of the callback handles such
-runs itself.
-"""
+runs itself."""
 
 import _scenario as scenario
 import torch

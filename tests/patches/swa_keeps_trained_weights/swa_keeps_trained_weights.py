@@ -1,7 +1,5 @@
-"""After PR 21396: a run with ``max_steps`` ends before StochasticWeightAveraging begins.
-
-CASE "without": the same run without the callback.
-"""
+"""After PR 21396: a run with ``max_steps`` ends before StochasticWeightAveraging begins. CASE "without": the same run
+without the callback."""
 
 import _scenario as scenario
 import torch

@@ -1,7 +1,5 @@
-"""StochasticWeightAveraging averages the weights at the start of each epoch, so the last epoch has no effect.
-
-Cases: ``plain``, ``subclass`` (one that averages at the end of each epoch).
-"""
+"""StochasticWeightAveraging averages the weights at the start of each epoch, so the last epoch has no effect. Cases:
+``plain``, ``subclass`` (one that averages at the end of each epoch)."""
 
 import _scenario as scenario
 import torch

@@ -1,8 +1,6 @@
-"""Issue 17245: StochasticWeightAveraging steps with old gradients in the epoch that updates batch norm statistics.
-
-Cases: ``norm``, ``dropped`` (the program drops the gradients), ``plain`` (a model without batch norm),
-``scaler`` (a precision with a gradient scaler).
-"""
+"""StochasticWeightAveraging steps with old gradients in the epoch that updates batch norm statistics. Cases: ``norm``,
+``dropped`` (the program drops the gradients), ``plain`` (a model without batch norm), ``scaler`` (a precision with a
+gradient scaler)."""
 
 import _scenario as scenario
 import torch

@@ -1,9 +1,7 @@
-"""Issue 21838: the mean of an epoch under DDP, of two CPU ranks with unequal numbers of batches.
-
-Each value is 1 in the first observation, and the mean of the batch in the second. Cases: "" (3 and 2 batches of one
-item), ``equal`` (3 and 3), ``sizes`` (3 and 3, of two items and of one), ``metric`` and ``metric-sizes`` (a
-torchmetrics.MeanMetric in place of the numbers).
-"""
+"""The mean of an epoch under DDP, of two CPU ranks with unequal numbers of batches. Each value is 1 in the first
+observation, and the mean of the batch in the second. Cases: "" (3 and 2 batches of one item), ``equal`` (3 and 3),
+``sizes`` (3 and 3, of two items and of one), ``metric`` and ``metric-sizes`` (a torchmetrics.MeanMetric in place of the
+numbers)."""
 
 import _scenario as scenario
 import torch

@@ -1,8 +1,6 @@
-"""Issue 21256: TF32 is enabled by torch's newer setting, on a (simulated) GPU that supports it.
-
-Cases: ``trainer``, ``fabric``, and ``monitor``, a Trainer with a ThroughputMonitor. With ``-older`` behind it, TF32 is
-enabled by the older setting; with ``-unset``, it is not enabled; with ``-driver``, the driver does not report the GPU.
-"""
+"""TF32 is enabled by torch's newer setting, on a (simulated) GPU that supports it. Cases: ``trainer``, ``fabric``, and
+``monitor``, a Trainer with a ThroughputMonitor. With ``-older`` behind it, TF32 is enabled by the older setting; with
+``-unset``, it is not enabled; with ``-driver``, the driver does not report the GPU."""
 
 import logging
 import os

@@ -1,9 +1,6 @@
-"""Issues 21257 and 20235: values that ThroughputMonitor logs in a training.
-
-Cases: ``varying`` (the last batch is short), ``validation`` (within each epoch, after batches that take time),
-``lengths`` (``varying``, and with ``length_fn``), ``even`` (batches of one size, validated after each epoch),
-``evaluation`` (validated by the Trainer twice).
-"""
+"""Values that ThroughputMonitor logs in a training. Cases: ``varying`` (the last batch is short), ``validation``
+(within each epoch, after batches that take time), ``lengths`` (``varying``, and with ``length_fn``), ``even`` (batches
+of one size, validated after each epoch), ``evaluation`` (validated by the Trainer twice)."""
 
 import time
 

@@ -1,8 +1,5 @@
-"""PR 19470: ThroughputMonitor refuses the Trainer's default logging interval.
-
-Cases: ``default`` (log_every_n_steps=50, no accumulation), ``accumulated`` (every 4 steps, two batches each), ``taken``
-(every step, which 2.2.0 accepts).
-"""
+"""ThroughputMonitor refuses the Trainer's default logging interval. Cases: ``default`` (log_every_n_steps=50, no
+accumulation), ``accumulated`` (every 4 steps, two batches each), ``taken`` (every step, which 2.2.0 accepts)."""
 
 import _scenario as scenario
 

@@ -1,5 +1,3 @@
-"""A Trainer prints tips to install litlogger and litmodels, though they are installed."""
-
 from tests.equivalence.proof import Proof, sees
 from tests.support.programs import Program
 

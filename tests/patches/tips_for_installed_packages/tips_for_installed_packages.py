@@ -1,7 +1,5 @@
-"""A Trainer prints tips to install litlogger and litmodels, though they are installed.
-
-Cases: "", ``missing`` (they are not installed), ``one`` (only litlogger), ``quiet`` (the program drops the tips).
-"""
+"""A Trainer prints tips to install litlogger and litmodels, though they are installed. Cases: "", ``missing`` (they are
+not installed), ``one`` (only litlogger), ``quiet`` (the program drops the tips)."""
 
 import logging
 import os

@@ -1,7 +1,5 @@
-"""PR 20873: to_torchscript moves example_inputs to the model's device, and leaves check_inputs on the CPU.
-
-Cases: ``gpu``, the model is on a simulated GPU; ``cpu``, on the CPU; ``hook``, on the CPU with a transfer hook.
-"""
+"""to_torchscript moves example_inputs to the model's device, and leaves check_inputs on the CPU. Cases: ``gpu``, the
+model is on a simulated GPU; ``cpu``, on the CPU; ``hook``, on the CPU with a transfer hook."""
 
 import _scenario as scenario
 import torch

@@ -1,10 +1,8 @@
-"""LightningCLI gets a checkpoint to which the model added an object of a custom class.
-
-CASE "elsewhere": the file is not in the trusted directory. CASE "allowed": the script allows the class,
-and trusts no directory. CASE "calls": the file calls a function as it is read. CASE "plain": the file holds no objects.
-CASE "swapped": it is a link from elsewhere to the trusted file, which another user redirects to their file after the
-check. CASE "whole": the Trainer then also loads the file, which another patch handles.
-"""
+"""LightningCLI gets a checkpoint to which the model added an object of a custom class. CASE "elsewhere": the file is
+not in the trusted directory. CASE "allowed": the script allows the class, and trusts no directory. CASE "calls": the
+file calls a function as it is read. CASE "plain": the file holds no objects. CASE "swapped": it is a link from
+elsewhere to the trusted file, which another user redirects to their file after the check. CASE "whole": the Trainer
+then also loads the file, which another patch handles."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""PR 21162: a search that fails in fit, with callbacks that have on_exception."""
+"""A search that fails in fit, with callbacks that have on_exception."""
 
 from pathlib import Path
 

@@ -1,9 +1,7 @@
-"""PR 21758: the finders' checkpoint if the model's hyperparameters contain a custom object.
-
-Cases: ``lr_callback``, ``lr_find``, ``scale_batch_size``; ``user_file`` loads a checkpoint of another user with the
-    name of a finder's checkpoint. ``exchanged``: during the search another user replaces the finder's file by one that
-    creates a directory when it is read; ``exchanged_error``: and the search fails.
-"""
+"""The finders' checkpoint if the model's hyperparameters contain a custom object. Cases: ``lr_callback``, ``lr_find``,
+``scale_batch_size``; ``user_file`` loads a checkpoint of another user with the name of a finder's checkpoint.
+``exchanged``: during the search another user replaces the finder's file by one that creates a directory when it is
+read; ``exchanged_error``: and the search fails."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""PR 17270: a hyperparameter that pickle refuses with a TypeError ends the run instead of being left out."""
+"""A hyperparameter that pickle refuses with a TypeError ends the run instead of being left out."""
 
 import threading
 

@@ -1,10 +1,8 @@
-"""Issue 19624: an IterableDataset yields 5 batches, but its __len__ returns 6; two epochs.
-
-Cases: "" (validation at the end of each epoch), ``half`` (and after every third batch), ``fifth`` (after every batch),
-``plateau`` (a scheduler that watches the validation), ``skip`` (``on_train_batch_start`` ends each epoch after two
-batches), ``every-2`` (accumulation over two batches), ``uneven`` (validation after every fourth batch, which is not
-the end of an epoch). With ``-right`` behind it, __len__ is right.
-"""
+"""An IterableDataset yields 5 batches, but its __len__ returns 6; two epochs. Cases: "" (validation at the end of each
+epoch), ``half`` (and after every third batch), ``fifth`` (after every batch), ``plateau`` (a scheduler that watches the
+validation), ``skip`` (``on_train_batch_start`` ends each epoch after two batches), ``every-2`` (accumulation over two
+batches), ``uneven`` (validation after every fourth batch, which is not the end of an epoch). With ``-right`` behind it,
+__len__ is right."""
 
 import os
 

@@ -1,8 +1,5 @@
-"""PR 16719: a callback requests a stop in the first epoch, and min_epochs is three.
-
-Cases: none; ``steps`` (min_steps); ``interval`` (validation runs every second batch); ``late`` (the minimum was
-reached).
-"""
+"""A callback requests a stop in the first epoch, and min_epochs is three. Cases: none; ``steps`` (min_steps);
+``interval`` (validation runs every second batch); ``late`` (the minimum was reached)."""
 
 import _scenario as scenario
 

@@ -1,7 +1,5 @@
-"""A run is resumed from a checkpoint of a batch that a validation follows.
-
-Cases: a configuration and a stop of `tests.differential.resuming`.
-"""
+"""A run is resumed from a checkpoint of a batch that a validation follows. Cases: a configuration and a stop of
+`tests.differential.resuming`."""
 
 import _scenario as scenario
 

@@ -1,8 +1,6 @@
-"""Issue 16827: with a seed, the order of the training data with and without validation.
-
-Cases: "", ``generator`` (the validation loader has a separate generator), ``shuffled`` (the validation data are
-shuffled), ``validate`` (trainer.validate, and no training).
-"""
+"""With a seed, the order of the training data with and without validation. Cases: "", ``generator`` (the validation
+loader has a separate generator), ``shuffled`` (the validation data are shuffled), ``validate`` (trainer.validate, and
+no training)."""
 
 import _scenario as scenario
 import torch

@@ -1,5 +1,3 @@
-"""From 2.6.0 on, the batch size finder returns max_val, or a size above it, without a trial. The patch only warns."""
-
 from tests.equivalence.proof import only
 from tests.support.programs import Program
 

@@ -1,5 +1,3 @@
-"""PR 21187: the batch size finder returns a batch size that it never tried. The patch only warns."""
-
 from tests.support.programs import Program
 
 PROGRAM = Program("warn-batch-size-untried", "2.5.6", scenario="batch_size_finder_tried_size")

@@ -1,8 +1,6 @@
-"""EarlyStopping and ModelCheckpoint objects in a second Trainer begin with the state of the first run.
-
-Cases: ``reused``, ``new`` (new callbacks), ``same-trainer`` (fit is called twice), ``resumed`` (from a checkpoint),
-``reset`` (the program resets the callbacks).
-"""
+"""EarlyStopping and ModelCheckpoint objects in a second Trainer begin with the state of the first run. Cases:
+``reused``, ``new`` (new callbacks), ``same-trainer`` (fit is called twice), ``resumed`` (from a checkpoint), ``reset``
+(the program resets the callbacks)."""
 
 import _scenario as scenario
 import torch

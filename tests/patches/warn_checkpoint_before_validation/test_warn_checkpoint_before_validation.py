@@ -1,5 +1,3 @@
-"""A checkpoint is ranked by the previous validation. The patch only warns."""
-
 from tests.equivalence.proof import only
 from tests.support.programs import Program
 

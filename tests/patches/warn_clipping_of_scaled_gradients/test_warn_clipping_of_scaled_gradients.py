@@ -1,5 +1,3 @@
-"""Issue 18089: self.clip_gradients clips scaled gradients in 16-mixed precision. The patch only warns."""
-
 from unittest.mock import Mock
 
 import pytest

@@ -1,5 +1,3 @@
-"""Under torchrun, each process on a CPU works alone. The patch only warns."""
-
 import pytest
 
 from tests.support.programs import Program

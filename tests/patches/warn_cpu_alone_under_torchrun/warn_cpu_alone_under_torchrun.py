@@ -1,7 +1,5 @@
-"""Under torchrun with two processes, each process on a CPU works alone.
-
-Cases: "", ``given`` (devices=2), ``one`` (devices=1), ``one-process`` (torchrun starts one process).
-"""
+"""Under torchrun with two processes, each process on a CPU works alone. Cases: "", ``given`` (devices=2), ``one``
+(devices=1), ``one-process`` (torchrun starts one process)."""
 
 import os
 import subprocess

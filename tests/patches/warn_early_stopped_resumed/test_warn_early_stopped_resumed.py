@@ -1,5 +1,3 @@
-"""A run that EarlyStopping has stopped is resumed."""
-
 import pytest
 
 from tests.support.programs import Program

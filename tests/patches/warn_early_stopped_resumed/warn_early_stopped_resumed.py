@@ -1,8 +1,6 @@
-"""A run that EarlyStopping has stopped is resumed.
-
-Cases: ``stopped``, ``threshold`` (it was stopped by a threshold), ``going`` (the run was not stopped), ``new`` (another
-run, without a checkpoint), ``again`` (the resumed run is resumed, after another epoch).
-"""
+"""A run that EarlyStopping has stopped is resumed. Cases: ``stopped``, ``threshold`` (it was stopped by a threshold),
+``going`` (the run was not stopped), ``new`` (another run, without a checkpoint), ``again`` (the resumed run is resumed,
+after another epoch)."""
 
 import os
 

@@ -1,5 +1,3 @@
-"""A resumed EarlyStopping has the patience of the checkpoint instead of the program's. The patch only warns."""
-
 from tests.equivalence.proof import only
 from tests.support.programs import Program
 

@@ -1,5 +1,3 @@
-"""EMAWeightAveraging ignores update_starting_at_epoch. The patch only warns."""
-
 from tests.support.programs import Program
 
 PROGRAM = Program("warn-ema-from-epoch", "2.6.6", scenario="ema_from_epoch")

@@ -1,4 +1,4 @@
-"""Issue 21893: one of the loaders of a CombinedLoader is empty, or can be read only once (``once``), or none is."""
+"""One of the loaders of a CombinedLoader is empty, or can be read only once (``once``), or none is."""
 
 import _scenario as scenario
 import torch

@@ -1,5 +1,3 @@
-"""The patch only warns that hooks at the start of the resumed epoch are skipped."""
-
 import pytest
 
 from tests.support.programs import Program

@@ -1,7 +1,5 @@
-"""Issue 19827: with OnExceptionCheckpoint, a fit without ckpt_path continues an earlier run.
-
-Cases: none; ``first`` (there is no earlier run); ``last`` (the program passes ckpt_path); ``none`` (no such callback).
-"""
+"""With OnExceptionCheckpoint, a fit without ckpt_path continues an earlier run. Cases: none; ``first`` (there is no
+earlier run); ``last`` (the program passes ckpt_path); ``none`` (no such callback)."""
 
 import _scenario as scenario
 

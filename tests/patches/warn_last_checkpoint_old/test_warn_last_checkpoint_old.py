@@ -1,5 +1,3 @@
-"""last.ckpt is not the newest checkpoint of a run. The patch only warns."""
-
 import pytest
 
 from tests.equivalence.proof import only

@@ -1,10 +1,7 @@
-"""Issue 21409: two ranks that log different names.
-
-Cases: ``epoch``, ``step``, ``order`` (the same names in another order), ``hook`` (at the end of the epoch), ``metric``
-(a Metric of torchmetrics), ``turns`` (another rank is late in each epoch); and programs that are right: ``same``,
-``local`` (other names, not synchronized), ``first`` (rank zero alone, by rank_zero_only), ``computed`` (a Metric that
-has its value).
-"""
+"""Two ranks that log different names. Cases: ``epoch``, ``step``, ``order`` (the same names in another order), ``hook``
+(at the end of the epoch), ``metric`` (a Metric of torchmetrics), ``turns`` (another rank is late in each epoch); and
+programs that are right: ``same``, ``local`` (other names, not synchronized), ``first`` (rank zero alone, by
+rank_zero_only), ``computed`` (a Metric that has its value)."""
 
 import time
 

@@ -1,5 +1,3 @@
-"""The learning rate finder leaves out steps: see the scenario of lr-finder-accumulation."""
-
 from tests.support.programs import Program
 
 PROGRAM = Program("warn-lr-finder-accumulation", "2.6.6", scenario="lr_finder_accumulation")

@@ -1,5 +1,3 @@
-"""Issue 20160: an updated metric is logged with on_step, but has no step value. The patch only warns."""
-
 from tests.support.programs import Program
 
 PROGRAM = Program("warn-metric-without-step-value", "2.6.6")

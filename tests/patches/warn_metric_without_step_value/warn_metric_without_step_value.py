@@ -1,7 +1,5 @@
-"""Issue 20160: an updated metric is logged with on_step, but has no step value.
-
-Cases: ``update``, ``running`` (RunningMean), ``forward`` (the metric is called), ``epoch`` (on_epoch only), ``tensor``.
-"""
+"""An updated metric is logged with on_step, but has no step value. Cases: ``update``, ``running`` (RunningMean),
+``forward`` (the metric is called), ``epoch`` (on_epoch only), ``tensor``."""
 
 import _scenario as scenario
 import torch

@@ -1,8 +1,6 @@
-"""PR 20379: the number of steps of a run that is resumed from a checkpoint.
-
-Two epochs of four batches. Cases: the position of the checkpoint, ``batch`` (the second of an epoch), ``last_batch``,
-``validation`` (after the second batch) or ``epoch``; ``whole`` is the uninterrupted run.
-"""
+"""The number of steps of a run that is resumed from a checkpoint. Two epochs of four batches. Cases: the position of
+the checkpoint, ``batch`` (the second of an epoch), ``last_batch``, ``validation`` (after the second batch) or
+``epoch``; ``whole`` is the uninterrupted run."""
 
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Issues 17281 and 17167: with optimizers that Lightning does not know of, ModelCheckpoint saves nothing."""
-
 from tests.support.programs import Program
 
 PROGRAM = Program("warn-no-checkpoint", "2.6.6", toggle="default")

@@ -1,9 +1,6 @@
-"""Issues 17281 and 17167: with optimizers that Lightning does not know of, ModelCheckpoint saves nothing.
-
-Cases: ``raw`` (the module steps its own optimizers), ``raw-steps`` (every_n_train_steps); ``known``
-(self.optimizers()), ``none`` (save_top_k=0), ``early`` (no checkpoint is due), ``saved`` (by a subclass),
-``automatic``.
-"""
+"""With optimizers that Lightning does not know of, ModelCheckpoint saves nothing. Cases: ``raw`` (the module steps its
+own optimizers), ``raw-steps`` (every_n_train_steps); ``known`` (self.optimizers()), ``none`` (save_top_k=0), ``early``
+(no checkpoint is due), ``saved`` (by a subclass), ``automatic``."""
 
 import os
 

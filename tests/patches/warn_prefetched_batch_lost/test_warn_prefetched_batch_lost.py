@@ -1,5 +1,3 @@
-"""A run with a stateful stream is resumed within an epoch: see the scenario of stateful-loader-exact."""
-
 import pytest
 
 from tests.support.programs import Program

@@ -1,5 +1,3 @@
-"""Issue 20646: a pretrained part is loaded in evaluation mode, and trained in it. The patch only warns."""
-
 from tests.support.programs import Program
 
 PROGRAM = Program("warn-pretrained-in-eval", "2.4.0")

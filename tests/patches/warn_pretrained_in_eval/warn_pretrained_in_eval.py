@@ -1,8 +1,5 @@
-"""Issue 20646: a pretrained part is loaded in evaluation mode, and trained in it.
-
-Cases: ``eval``, ``train``, ``frozen`` (in evaluation mode, without gradients), ``switched`` (on_train_start calls
-train()).
-"""
+"""A pretrained part is loaded in evaluation mode, and trained in it. Cases: ``eval``, ``train``, ``frozen`` (in
+evaluation mode, without gradients), ``switched`` (on_train_start calls train())."""
 
 import _scenario as scenario
 import torch

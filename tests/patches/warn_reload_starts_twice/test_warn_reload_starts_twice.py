@@ -1,5 +1,3 @@
-"""Data loaders are reloaded in each epoch: see the scenario of reload-starts-once."""
-
 import pytest
 
 from tests.support.programs import Program

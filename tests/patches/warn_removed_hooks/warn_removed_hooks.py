@@ -1,8 +1,6 @@
-"""A model for Lightning 1.x, whose ``on_epoch_end`` resets a state, is trained on 2.x.
-
-The state is a running sum, which each epoch is to begin anew. Cases: ``1.x``, and ``2.x``, with the hook that is called
-now; ``callback``, where a callback has the hook; ``others`` and ``named``, hooks that nothing is lost with.
-"""
+"""A model for Lightning 1.x, whose ``on_epoch_end`` resets a state, is trained on 2.x. The state is a running sum,
+which each epoch is to begin anew. Cases: ``1.x``, and ``2.x``, with the hook that is called now; ``callback``, where a
+callback has the hook; ``others`` and ``named``, hooks that nothing is lost with."""
 
 import warnings
 

@@ -1,5 +1,3 @@
-"""Issue 21447: an ordered sampler is shuffled with several ranks. The patch only warns."""
-
 import pytest
 
 from tests.support.programs import Program

@@ -1,5 +1,3 @@
-"""A scheduler steps every 3 steps, of 2 in an epoch: see the scenario of scheduler-frequency-in-steps."""
-
 import pytest
 
 from tests.support.programs import Program

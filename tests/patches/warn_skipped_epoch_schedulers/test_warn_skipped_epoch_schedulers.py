@@ -1,5 +1,3 @@
-"""Issue 21296: schedulers are not stepped if on_train_batch_start returns -1. The patch only warns."""
-
 from tests.support.programs import Program
 
 PROGRAM = Program("warn-skipped-epoch-schedulers", "2.5.6", scenario="skipped_epoch_schedulers")

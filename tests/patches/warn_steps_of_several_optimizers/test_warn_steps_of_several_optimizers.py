@@ -1,5 +1,3 @@
-"""Issue 17958: max_steps counts the steps of all optimizers."""
-
 from tests.support.programs import Program
 
 PROGRAM = Program("warn-steps-of-several-optimizers", "2.6.6", toggle="default")

@@ -1,7 +1,5 @@
-"""Issue 17958: max_steps counts the steps of all optimizers.
-
-Cases: ``two`` (both are stepped for each batch), ``turns`` (they take turns), ``one``, ``epochs`` (max_epochs ends it).
-"""
+"""max_steps counts the steps of all optimizers. Cases: ``two`` (both are stepped for each batch), ``turns`` (they take
+turns), ``one``, ``epochs`` (max_epochs ends it)."""
 
 import _scenario as scenario
 import torch

@@ -1,5 +1,3 @@
-"""PR 21699: with manual optimization, train_time_interval saves nothing. The patch only says so."""
-
 from tests.support.programs import Program
 
 PROGRAM = Program(

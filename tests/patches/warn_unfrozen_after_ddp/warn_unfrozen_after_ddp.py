@@ -1,8 +1,6 @@
-"""Issue 20340 with Fabric: a layer that is unfrozen after setup, in a job of two ranks under DDP.
-
-Cases: ``hand``; ``hand-lr`` (it is never frozen, and has a learning rate of 0 at first); ``untrained`` (it is in no
-optimizer); ``one`` (one rank); ``dropped`` (the program drops the model, whose parameters must be freed).
-"""
+"""Issue 20340 with Fabric: a layer that is unfrozen after setup, in a job of two ranks under DDP. Cases: ``hand``;
+``hand-lr`` (it is never frozen, and has a learning rate of 0 at first); ``untrained`` (it is in no optimizer); ``one``
+(one rank); ``dropped`` (the program drops the model, whose parameters must be freed)."""
 
 import gc
 import weakref

@@ -1,5 +1,3 @@
-"""The patch only warns that a due validation is skipped."""
-
 import pytest
 
 from tests.support.programs import Program

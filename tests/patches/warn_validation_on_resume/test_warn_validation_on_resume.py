@@ -1,5 +1,3 @@
-"""Issues 19549, 20277 and 20288: a resumed run validates one batch before it trains. The patch only warns."""
-
 from tests.support.programs import Program
 
 PROGRAM = Program("warn-validation-on-resume", "2.4.0", "pytorch-lightning", scenario="validation_on_resume")

@@ -1,7 +1,5 @@
-"""Issue 20412: random augmentation in seeded DataLoader workers, over two epochs and for two seeds.
-
-Cases: ``fork``, and ``spawn`` with one worker and one seed, because each worker imports Lightning anew.
-"""
+"""Random augmentation in seeded DataLoader workers, over two epochs and for two seeds. Cases: ``fork``, and ``spawn``
+with one worker and one seed, because each worker imports Lightning anew."""
 
 import random
 

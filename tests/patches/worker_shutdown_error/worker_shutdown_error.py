@@ -1,8 +1,6 @@
-"""Issue 21703: persistent DataLoader workers that die while they are stopped, at the end of a successful training.
-
-It simulates a crash of a library or of torch's threads at the exit of the process. Cases: "" (a Trainer), ``plain``
-(the same training in a loop without Lightning, which succeeds), ``healthy`` (a Trainer, and no worker dies).
-"""
+"""Persistent DataLoader workers that die while they are stopped, at the end of a successful training. It simulates a
+crash of a library or of torch's threads at the exit of the process. Cases: "" (a Trainer), ``plain`` (the same training
+in a loop without Lightning, which succeeds), ``healthy`` (a Trainer, and no worker dies)."""
 
 import multiprocessing
 import multiprocessing.util
