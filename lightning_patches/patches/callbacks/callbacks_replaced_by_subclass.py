@@ -1,7 +1,5 @@
 """A callback from configure_callbacks replaces the Trainer's callback of its base class."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

@@ -1,7 +1,5 @@
 """fit with DeepSpeed stage 3 starts with a model summary."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

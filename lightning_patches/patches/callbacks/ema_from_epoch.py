@@ -1,7 +1,5 @@
 """EMAWeightAveraging does not average before update_starting_at_epoch."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

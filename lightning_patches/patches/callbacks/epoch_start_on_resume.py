@@ -1,7 +1,5 @@
 """Accumulation schedules and SWA work in a run that is resumed within an epoch."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

@@ -1,7 +1,5 @@
 """A resumed BackboneFinetuning continues to train the backbone."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

@@ -1,7 +1,5 @@
 """BackboneFinetuning(train_bn=False) freezes batch norm with the rest of the backbone."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """ModelPruning with the lottery ticket hypothesis restores the initial weights."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """ModelPruning prunes parameters, not other attributes with the same names."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """RichProgressBar works with rich 14.1 and later."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

@@ -1,7 +1,5 @@
 """StochasticWeightAveraging averages weights in a run with max_epochs=-1."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """A run that ends before StochasticWeightAveraging starts keeps its trained weights."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """StochasticWeightAveraging averages the weights at the end of each epoch."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """StochasticWeightAveraging makes no optimizer step with old gradients after averaging."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

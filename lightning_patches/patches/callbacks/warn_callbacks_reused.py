@@ -1,7 +1,5 @@
 """Warn when EarlyStopping or ModelCheckpoint starts a new run with the state of another run."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

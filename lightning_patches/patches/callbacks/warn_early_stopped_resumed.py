@@ -1,7 +1,5 @@
 """Warn when a run that EarlyStopping had stopped trains on after a resume."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

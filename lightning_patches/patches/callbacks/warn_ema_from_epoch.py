@@ -1,7 +1,5 @@
 """Warn when EMAWeightAveraging averages before update_starting_at_epoch."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

@@ -1,7 +1,5 @@
 """Write a local file under a temporary name in the same directory, and rename it when it is complete."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import uuid

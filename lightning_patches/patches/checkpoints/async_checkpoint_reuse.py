@@ -1,7 +1,5 @@
 """AsyncCheckpointIO can also save in the second run of a Trainer."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """validate, test and predict restore the state of callbacks from the checkpoint."""
 
-from __future__ import annotations
-
 from typing import Any, Callable, Optional
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """A checkpoint due just before a validation within an epoch uses that validation's metric."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

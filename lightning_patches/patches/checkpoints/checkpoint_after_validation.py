@@ -1,7 +1,5 @@
 """A checkpoint that is due just before a validation uses that validation's metric."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """Only rank zero checks if a checkpoint exists, and no object is broadcast."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """ModelCheckpoint does not delete the checkpoint that training was resumed from."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any, Callable

@@ -1,7 +1,5 @@
 """ModelCheckpoint with a fixed file name always uses that name, instead of two names in turn."""
 
-from __future__ import annotations
-
 from typing import Any, Callable, Optional
 
 from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """Saving a checkpoint without write permission raises an error."""
 
-from __future__ import annotations
-
 import errno
 import importlib
 import io

@@ -1,7 +1,5 @@
 """The checkpoint of a compiled model has the parameter names of the uncompiled model."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """A checkpoint is written directly to its directory, without copies in memory or TMPDIR."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """ModelParallelStrategy saves a model with compiled parts in a single file."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """LightningDataModule.load_from_checkpoint accepts map_location."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

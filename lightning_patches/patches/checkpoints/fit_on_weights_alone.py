@@ -1,7 +1,5 @@
 """fit can continue from a checkpoint that has only weights, with new optimizers."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

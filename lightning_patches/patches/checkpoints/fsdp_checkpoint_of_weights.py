@@ -1,7 +1,5 @@
 """FSDP can save a sharded checkpoint that contains only the weights."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

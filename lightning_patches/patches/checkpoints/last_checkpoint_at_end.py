@@ -1,7 +1,5 @@
 """save_last=True writes a checkpoint even if the run ends before the first validation."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """ckpt_path='last' uses only checkpoints, not other files with "last" in their names."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

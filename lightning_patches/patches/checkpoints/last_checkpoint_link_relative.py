@@ -1,7 +1,5 @@
 """The link last.ckpt stays valid when its folder is moved."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """last.ckpt does not become a link to itself."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """last.ckpt is saved whenever ModelCheckpoint checks its monitor."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

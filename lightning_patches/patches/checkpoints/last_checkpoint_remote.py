@@ -1,7 +1,5 @@
 """ckpt_path='last' finds the last checkpoint on remote file systems."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """last.ckpt is a copy if the file system does not support links."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from typing import Any, Callable

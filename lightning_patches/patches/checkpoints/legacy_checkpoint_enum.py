@@ -1,7 +1,5 @@
 """Checkpoints of Lightning 1.x that contain the fault-tolerant mode can be loaded."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

@@ -1,7 +1,5 @@
 """Inspecting a LightningModule or LightningDataModule does not raise."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any, Callable
 

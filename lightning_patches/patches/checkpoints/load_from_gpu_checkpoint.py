@@ -1,7 +1,5 @@
 """A GPU checkpoint can be loaded on a machine without a GPU."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """ModelCheckpoint(train_time_interval=...) also saves with manual optimization."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, Callable
 

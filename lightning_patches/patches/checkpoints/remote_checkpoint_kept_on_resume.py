@@ -1,7 +1,5 @@
 """ModelCheckpoint does not delete the remote checkpoint that training was resumed from."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """The Trainer loads a checkpoint into layers that configure_model creates."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 from collections import OrderedDict

@@ -1,7 +1,5 @@
 """Checkpoints with custom objects can be loaded from a directory that the script trusts."""
 
-from __future__ import annotations
-
 import inspect
 import io
 import os

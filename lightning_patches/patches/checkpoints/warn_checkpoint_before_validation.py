@@ -1,7 +1,5 @@
 """Warn when a checkpoint is ranked by the metric of the previous validation."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

@@ -1,7 +1,5 @@
 """Warn when fit without ckpt_path resumes, because of the callback OnExceptionCheckpoint."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

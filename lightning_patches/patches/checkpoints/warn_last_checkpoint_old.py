@@ -1,7 +1,5 @@
 """Warn when last.ckpt is not the newest checkpoint of a run."""
 
-from __future__ import annotations
-
 import os
 import re
 from typing import Any, Callable

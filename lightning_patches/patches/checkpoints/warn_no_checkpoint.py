@@ -1,7 +1,5 @@
 """Warn when ModelCheckpoint has saved nothing since no step was counted."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

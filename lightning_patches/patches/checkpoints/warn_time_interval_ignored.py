@@ -1,7 +1,5 @@
 """Warn when ModelCheckpoint ignores train_time_interval."""
 
-from __future__ import annotations
-
 import time
 from typing import Any, Callable
 

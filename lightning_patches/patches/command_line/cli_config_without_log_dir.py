@@ -1,7 +1,5 @@
 """LightningCLI saves its config in default_root_dir if the logger has no directory."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, Callable
 

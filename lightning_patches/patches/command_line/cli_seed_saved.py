@@ -1,7 +1,5 @@
 """LightningCLI saves the seed that it chose."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """The command line of Lightning 1.6.0 and 1.6.1 works with a current jsonargparse."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any, Callable, Optional
 

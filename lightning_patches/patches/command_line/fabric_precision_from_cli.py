@@ -1,7 +1,5 @@
 """The precision passed to `lightning run model` does not conflict with Fabric()."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """LightningCLI reads checkpoints with custom objects from a directory that the script trusts."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import pkgutil

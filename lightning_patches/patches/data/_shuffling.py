@@ -1,7 +1,5 @@
 """Find out if a DataLoader shuffles."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Target

@@ -1,7 +1,5 @@
 """A batch sampler that shuffles is recognized in validation and test."""
 
-from __future__ import annotations
-
 from lightning_patches.patch import Effect, Impact, Patch, Upstream, name_and_title
 from lightning_patches.patches.data._shuffling import TARGET
 

@@ -1,7 +1,5 @@
 """A custom batch sampler does not need a sampler attribute."""
 
-from __future__ import annotations
-
 from lightning_patches.patch import Impact, Patch, Upstream, name_and_title
 from lightning_patches.patches.data._shuffling import TARGET
 

@@ -1,7 +1,5 @@
 """Lightning does not start a DataLoader an extra time to check that it is iterable."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """An error while a DataLoader starts is not hidden by another error."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

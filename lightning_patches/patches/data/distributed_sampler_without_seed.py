@@ -1,7 +1,5 @@
 """Under DDP, all ranks use the same shuffled order even without a global seed."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

@@ -1,7 +1,5 @@
 """prepare_data and rank_zero_first may take longer than the process group's timeout."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any, Callable, Iterator
 

@@ -1,7 +1,5 @@
 """A resumed run reloads its data loaders in the same epochs as the uninterrupted run."""
 
-from __future__ import annotations
-
 from typing import Any, Callable, Iterator
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """With reload_dataloaders_every_n_epochs, each data loader is started once instead of twice."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """With several devices, training data keeps the order of a custom sampler."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

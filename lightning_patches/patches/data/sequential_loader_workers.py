@@ -1,7 +1,5 @@
 """In validation, test and predict, only one DataLoader has workers running at a time."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """A stateful data loader continues exactly where training stopped."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """Warn when a CombinedLoader stops early because one of its loaders is empty."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

@@ -1,7 +1,5 @@
 """Warn when a resumed stateful data loader without a length has lost a batch."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

@@ -1,7 +1,5 @@
 """Warn when reload_dataloaders_every_n_epochs starts a stream, or worker processes, twice."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

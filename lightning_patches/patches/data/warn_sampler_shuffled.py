@@ -1,7 +1,5 @@
 """Warn when Lightning shuffles the order of a custom sampler."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

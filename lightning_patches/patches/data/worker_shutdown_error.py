@@ -1,7 +1,5 @@
 """A DataLoader worker that fails while it is being stopped does not end the program."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

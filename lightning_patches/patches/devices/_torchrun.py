@@ -1,7 +1,5 @@
 """Processes that torchrun has started for training on CPUs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lightning_patches.engine.distributions import upstream_module

@@ -1,7 +1,5 @@
 """On CPUs, devices="auto" is the number of processes that torchrun has started on the node."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, Callable
 

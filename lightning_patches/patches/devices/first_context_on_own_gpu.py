@@ -1,7 +1,5 @@
 """Each rank chooses its GPU before it joins the process group."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """FSDP accepts a CUDAAccelerator object as the accelerator."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

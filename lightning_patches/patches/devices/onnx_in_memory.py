@@ -1,7 +1,5 @@
 """to_onnx can write to a buffer."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

@@ -1,7 +1,5 @@
 """init_process_group receives the GPU of each rank."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any, Callable
 

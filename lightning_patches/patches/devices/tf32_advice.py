@@ -1,7 +1,5 @@
 """Lightning's TF32 advice does not fail in a program that uses torch's newer TF32 setting."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """to_torchscript checks a trace on the model's device."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

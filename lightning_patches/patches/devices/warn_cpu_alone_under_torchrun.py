@@ -1,7 +1,5 @@
 """Warn when each process of torchrun trains alone on its CPU."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """Find out if there are other ranks, without calling the program's objects."""
 
-from __future__ import annotations
-
 
 def are_several() -> bool:
     import torch.distributed as dist

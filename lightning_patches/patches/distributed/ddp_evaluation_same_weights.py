@@ -1,7 +1,5 @@
 """All ranks validate, test and predict with the weights of rank zero."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """Gradients are synchronized with static_graph=True and manual optimization."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

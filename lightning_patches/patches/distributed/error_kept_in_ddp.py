@@ -1,7 +1,5 @@
 """An error in a rank is shown unchanged, whatever its arguments are."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """FSDP counts the ranks of all nodes."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

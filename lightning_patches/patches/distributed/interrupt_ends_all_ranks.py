@@ -1,7 +1,5 @@
 """After Ctrl+C in one rank, the other ranks end, too."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from typing import Any, Callable

@@ -1,7 +1,5 @@
 """Lightning treats an mpi4py that cannot be imported as not installed."""
 
-from __future__ import annotations
-
 from typing import Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """Training that SIGTERM ends exits with status 143 instead of 0."""
 
-from __future__ import annotations
-
 import signal
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """Lightning uses the MASTER_ADDR that a job sets under SLURM."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, Callable
 

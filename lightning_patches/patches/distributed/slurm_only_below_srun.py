@@ -1,7 +1,5 @@
 """Lightning treats SLURM as the launcher only if srun started the process."""
 
-from __future__ import annotations
-
 import os
 from typing import Callable
 

@@ -1,7 +1,5 @@
 """SLURM's requeue signal saves at the end of the batch, not within an optimizer step."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """Ranks that ddp_spawn starts on the CPU do not share parameters."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

@@ -1,7 +1,5 @@
 """Call methods of a module through Fabric's wrapper."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 

@@ -1,7 +1,5 @@
 """torch.compile with arguments can be used as a decorator after Fabric is imported."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any, Callable
 

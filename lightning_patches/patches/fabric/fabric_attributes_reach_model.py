@@ -1,7 +1,5 @@
 """An attribute that is set on the result of fabric.setup() is set on the model."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

@@ -1,7 +1,5 @@
 """Fabric does not recreate a DataLoader if it does not replace the sampler."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

@@ -1,7 +1,5 @@
 """A method call that Fabric refuses leaves no hooks on the model."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from typing import Any, Callable

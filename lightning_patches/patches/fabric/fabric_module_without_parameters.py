@@ -1,7 +1,5 @@
 """fabric.setup accepts a module that has no parameters."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """A method that a program replaces on the result of fabric.setup() is called."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any, Callable
 

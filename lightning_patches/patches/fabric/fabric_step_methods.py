@@ -1,7 +1,5 @@
 """training_step() of a model that was set up with Fabric goes through the strategy."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """Gradients are synchronized for submodules of a Fabric module that are called directly."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from typing import Any, Callable, Iterator

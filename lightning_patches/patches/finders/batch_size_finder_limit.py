@@ -1,7 +1,5 @@
 """If the batch size finder reaches max_val, it returns a size that it has tried."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

@@ -1,7 +1,5 @@
 """The batch size finder accepts a module with a validation_step and without a val_dataloader."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

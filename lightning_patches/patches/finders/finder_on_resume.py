@@ -1,7 +1,5 @@
 """A resumed run with LearningRateFinder or BatchSizeFinder continues from its checkpoint."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

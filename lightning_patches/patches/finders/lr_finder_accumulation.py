@@ -1,7 +1,5 @@
 """The learning rate finder records all optimizer steps when gradients are accumulated."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """Training uses the learning rate that the learning rate finder set."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """No validation runs at step 0 after the learning rate finder."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """The learning rate finder continues if training_step skips a batch."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """The learning rate finder uses the steepest slope per learning rate, not per step."""
 
-from __future__ import annotations
-
 from typing import Any, Callable, Optional
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """The learning rate finder does not consume batches of epoch 0."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title

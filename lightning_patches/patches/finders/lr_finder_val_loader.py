@@ -1,7 +1,5 @@
 """Validation after the learning rate finder uses all of its batches."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

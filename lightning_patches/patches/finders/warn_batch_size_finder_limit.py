@@ -1,7 +1,5 @@
 """Warn when the batch size finder returns an untried batch size because it reached max_val."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

@@ -1,7 +1,5 @@
 """Warn when the batch size finder returns a batch size that it has not tried."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

@@ -1,7 +1,5 @@
 """Warn when the learning rate finder leaves out optimizer steps under accumulation."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

@@ -1,7 +1,5 @@
 """With LightningCLI, both the model and the datamodule can save their hyperparameters."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """save_hyperparameters(ignore=...) in a subclass also applies to its base class."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """A hyperparameter that YAML cannot represent is omitted from hparams.yaml."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from enum import Enum
 from typing import Any, Callable

@@ -1,7 +1,5 @@
 """A module that is created in a method of another module can save its hyperparameters."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

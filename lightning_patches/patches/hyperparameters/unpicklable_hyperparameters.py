@@ -1,7 +1,5 @@
 """Hyperparameters that cannot be pickled are omitted, whatever error pickle raises."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -3,8 +3,6 @@
 The rich progress bar imports a helper that torchmetrics has removed.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

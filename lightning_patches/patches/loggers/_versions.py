@@ -1,7 +1,5 @@
 """Find the next version folder of a logger."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fabric's CSVLogger writes its file even if log_metrics gets no step."""
 
-from __future__ import annotations
-
 from typing import Any, Callable, Optional
 
 from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """CSVLogger writes hparams.yaml when hyperparameters change, not with every row of metrics."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

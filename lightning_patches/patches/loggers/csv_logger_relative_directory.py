@@ -1,7 +1,5 @@
 """CSVLogger with a relative directory, and Fabric's CSVLogger, don't overwrite version_0."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, Callable
 

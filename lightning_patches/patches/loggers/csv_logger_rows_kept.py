@@ -1,7 +1,5 @@
 """CSVLogger keeps the rows of an earlier run with the same version."""
 
-from __future__ import annotations
-
 import csv
 from typing import Any, Callable
 

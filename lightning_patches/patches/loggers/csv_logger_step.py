@@ -1,7 +1,5 @@
 """Fabric's CSVLogger continues its step count after it writes its file."""
 
-from __future__ import annotations
-
 from typing import Any, Callable, Optional
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """Loggers ignore folders whose names contain no version number."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, Callable
 

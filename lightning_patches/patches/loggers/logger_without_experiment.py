@@ -1,7 +1,5 @@
 """A custom logger does not need an experiment attribute."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any, Callable
 

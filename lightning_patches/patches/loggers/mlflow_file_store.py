@@ -1,7 +1,5 @@
 """MLFlowLogger() logs into ./mlruns with MLflow 3.13 and later, too."""
 
-from __future__ import annotations
-
 import inspect
 import os
 from typing import Any, Callable

@@ -1,7 +1,5 @@
 """MLFlowLogger writes no temporary files to the working directory."""
 
-from __future__ import annotations
-
 import tempfile
 from types import FunctionType, SimpleNamespace
 from typing import Any, Callable

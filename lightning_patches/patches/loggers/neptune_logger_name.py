@@ -1,7 +1,5 @@
 """NeptuneLogger can be imported, and its first use reports that it was removed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lightning_patches.engine.distributions import upstream_module

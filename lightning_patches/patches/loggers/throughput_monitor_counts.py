@@ -1,7 +1,5 @@
 """ThroughputMonitor counts batches of any size, and excludes the time of validation."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

@@ -1,7 +1,5 @@
 """Find out on which device the state of a logged metric is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,7 +1,5 @@
 """self.log reads the batch size from the first tensor and does not search further."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """self.log works in a compiled LightningModule."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any, Callable, Optional
 

@@ -1,7 +1,5 @@
 """All ranks reduce the metrics of an epoch when rank zero reduces them for its progress bar."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

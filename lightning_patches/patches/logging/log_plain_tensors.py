@@ -3,8 +3,6 @@
 It checks the tensor once, and reuses the record of its options.
 """
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.functions import home_of, stock_of

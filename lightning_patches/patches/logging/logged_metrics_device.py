@@ -1,7 +1,5 @@
 """Logged metrics follow the device of the logged value."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """Logged Python numbers are stored in float32, even in half precision."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import Any, Callable
 

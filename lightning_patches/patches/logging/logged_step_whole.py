@@ -1,7 +1,5 @@
 """Loggers get a step that was logged with self.log as an int."""
 
-from __future__ import annotations
-
 from typing import Any, Callable, Optional
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

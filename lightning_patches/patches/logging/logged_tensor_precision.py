@@ -1,7 +1,5 @@
 """Logged values are averaged in float32, even in half precision."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

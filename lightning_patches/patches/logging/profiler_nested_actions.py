@@ -1,7 +1,5 @@
 """AdvancedProfiler works with nested actions on Python 3.12 and later."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """A metric for the progress bar is read from the GPU when it is displayed, not at each step."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """The mean that sync_dist logs is correct if ranks have different numbers of samples."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """Warn when self.log(on_step=True) gets a metric that has no value for the step."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

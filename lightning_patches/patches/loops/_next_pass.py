@@ -1,7 +1,5 @@
 """The pass of the data loaders after one that was restored from a checkpoint at the end of an epoch."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Let a resumed epoch loop do what follows the batch at whose end the checkpoint was saved."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patches.loops._next_pass import begins_next_pass

@@ -1,7 +1,5 @@
 """A decorated training_step gets only the arguments that it declares."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """Lightning below 2.2 keeps modules in the evaluation mode that the model chose."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

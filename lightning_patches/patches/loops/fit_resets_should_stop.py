@@ -1,7 +1,5 @@
 """A Trainer that was stopped early can fit again."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """The parameters of a step are read from its code object."""
 
-from __future__ import annotations
-
 from inspect import CO_VARARGS
 from types import FunctionType, MethodType
 from typing import Any, Callable, Optional

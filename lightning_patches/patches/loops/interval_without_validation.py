@@ -1,7 +1,5 @@
 """val_check_interval is ignored with limit_val_batches=0."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

@@ -1,7 +1,5 @@
 """A run that is resumed within an epoch does not train on the saved batch again."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """predict(return_predictions=False) works with a predict_step that takes the iterator."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

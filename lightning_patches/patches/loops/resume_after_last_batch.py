@@ -1,7 +1,5 @@
 """With max_steps, a run that is resumed at an epoch's end continues in the right epoch."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

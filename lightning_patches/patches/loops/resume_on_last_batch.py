@@ -1,7 +1,5 @@
 """A run that is resumed from a checkpoint on the last batch of an epoch ends that epoch."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """A resumed run creates one iterator of its data instead of two."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

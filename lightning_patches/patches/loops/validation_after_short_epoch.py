@@ -1,7 +1,5 @@
 """Validation runs even if the training data has fewer batches than its length."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """A stop requested before min_epochs causes no validation after each batch."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """A resumed run runs the validation that was due when the checkpoint was saved."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

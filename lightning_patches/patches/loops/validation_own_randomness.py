@@ -1,7 +1,5 @@
 """Validation does not change the order of the training data."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

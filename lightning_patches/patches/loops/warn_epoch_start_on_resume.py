@@ -1,7 +1,5 @@
 """Warn when on_train_epoch_start is not called because a run was resumed within an epoch."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

@@ -1,7 +1,5 @@
 """Warn when a run is resumed within an epoch and counts the saved batch twice."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

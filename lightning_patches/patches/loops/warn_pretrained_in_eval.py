@@ -1,7 +1,5 @@
 """Warn when a module with trainable parameters is in evaluation mode at the start of fit."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

@@ -1,7 +1,5 @@
 """Warn when a resumed run skips the validation that was due when the checkpoint was saved."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

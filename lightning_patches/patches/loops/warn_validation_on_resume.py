@@ -1,7 +1,5 @@
 """Warn when a resumed run has repeated a validation on one batch before it trains."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

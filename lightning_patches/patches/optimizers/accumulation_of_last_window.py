@@ -1,7 +1,5 @@
 """The gradients of an epoch's last accumulation are divided by its number of batches."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """Gradients are accumulated even if training_step has no batch_idx parameter."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

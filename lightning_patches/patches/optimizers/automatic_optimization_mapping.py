@@ -1,7 +1,5 @@
 """With automatic optimization, training_step may return any mapping."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """Trainer(gradient_clip_val=...) also applies to manual optimization."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, Callable
 

@@ -1,7 +1,5 @@
 """FSDP accepts an optimizer whose first parameter group has no FSDP parameters."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, Callable
 

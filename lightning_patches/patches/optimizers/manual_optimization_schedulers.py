@@ -1,7 +1,5 @@
 """Manual optimization accepts learning rate schedulers that don't follow PyTorch's API."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

@@ -1,7 +1,5 @@
 """Optimizers that call the closure under no_grad can train the model."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

@@ -1,7 +1,5 @@
 """ReduceLROnPlateau waits for validation if validation does not run in every epoch."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """configure_optimizers may return LRSchedulerConfig objects."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

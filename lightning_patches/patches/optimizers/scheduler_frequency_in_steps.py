@@ -1,7 +1,5 @@
 """The frequency of a scheduler with interval="step" counts optimizer steps across epochs."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """Learning rate schedulers also step in an epoch that on_train_batch_start ends with -1."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

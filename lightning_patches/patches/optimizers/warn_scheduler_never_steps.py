@@ -1,7 +1,5 @@
 """Warn when a scheduler never steps, because its frequency exceeds the batches of an epoch."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

@@ -1,7 +1,5 @@
 """Warn when max_steps has counted the steps of several optimizers."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices

@@ -1,7 +1,5 @@
 """training_step may return None in 16-mixed precision."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """self.clip_gradients clips to the given value in 16-mixed precision, too."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title

@@ -1,7 +1,5 @@
 """torch's default dtype is restored after a step under double precision."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 from typing import Any, Callable, ContextManager, Iterator
 

@@ -1,7 +1,5 @@
 """With 64-true precision, a checkpoint's weights are loaded without rounding."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import module_name

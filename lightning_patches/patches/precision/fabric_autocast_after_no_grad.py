@@ -1,7 +1,5 @@
 """Layers that first run under no_grad still get gradients in Fabric's mixed precision."""
 
-from __future__ import annotations
-
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.precision._autocast_cache import forward_context, keeps_casts_without_grad
 

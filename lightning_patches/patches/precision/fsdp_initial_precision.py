@@ -1,7 +1,5 @@
 """Mixed precision under FSDP starts with full-precision parameters."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module

@@ -1,7 +1,5 @@
 """Warn when self.clip_gradients clips gradients that are still scaled."""
 
-from __future__ import annotations
-
 from typing import Any, Callable
 
 from lightning_patches import notices
