@@ -2,6 +2,7 @@
 
 PROGRAM = Program("csv-logger-flush", "2.0.4")
 test_given_steps_are_logged_unchanged = PROGRAM.unchanged("step")
+PROOFS = PROGRAM.proofs(observes({"rows": 0}), right=observes({"rows": 2}))
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Callable, Optional
 
 import pytest
 
-from tests.equivalence.proof import Observations, everything
+from tests.equivalence.proof import Observations, Proof, everything, proofs
 from tests.support.variants import Result, Variant, distribution_of, run
 
 Check = Callable[[Result], bool]
@@ -169,6 +170,10 @@ class Program:
             assert shim.ok and (right is None or right(shim)), shim
 
         return self._parametrized(test, cases, on)
+
+    def proofs(self, shows_bug: Check, *cases: str, **fields: Any) -> tuple[Proof, ...]:
+        """Return the patch's proofs, see :func:`tests.equivalence.proof.proofs`."""
+        return proofs(self.patch, shows_bug, *cases, **fields)
 
     def _parametrized(self, test: Callable[..., None], cases: Sequence[str], on: Sequence[str]) -> Callable[..., None]:
         test = pytest.mark.parametrize("version", on or (self.version,))(test)

@@ -1,10 +1,8 @@
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
-PATCH = "accumulation-across-validation"
-PROGRAM = Program(PATCH, "2.0.9", alone=True)
-PROOFS = proofs(
-    PATCH,
+PROGRAM = Program("accumulation-across-validation", "2.0.9", alone=True)
+PROOFS = PROGRAM.proofs(
     # torch 1.13 sets gradients to zero, and later ones to None
     sees(lambda seen: all(gradient in (None, [(0.0).hex()]) for gradient in seen["gradients"])),
     "automatic",

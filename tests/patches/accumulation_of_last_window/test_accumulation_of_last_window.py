@@ -1,13 +1,11 @@
-from tests.equivalence.proof import observes, proofs
+from tests.equivalence.proof import observes
 from tests.support.programs import Program
 
-NAME = "accumulation-of-last-window"
-PROGRAM = Program(NAME, "2.6.6", alone=True)
+PROGRAM = Program("accumulation-of-last-window", "2.6.6", alone=True)
 
 test_run_whose_batches_are_divided_evenly_is_unchanged = PROGRAM.unchanged("even")
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     observes({"gradients": ["1", "1", "0.5"]}),
     recommended="scaled",
     right=observes({"gradients": ["1", "1", "1"]}),

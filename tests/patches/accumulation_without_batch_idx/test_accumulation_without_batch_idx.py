@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("accumulation-without-batch-idx", "2.0.9", alone=True)
@@ -8,13 +8,10 @@ def _first_gradient(value):
     return lambda seen: seen["gradients"][0] == [value.hex()]
 
 
-PROOFS = (
-    Proof(
-        "accumulation-without-batch-idx",
-        sees(lambda seen: seen["indices"] == [0] * 6 and _first_gradient(3 / 3)(seen)),  # of the third batch
-        case="without",
-        right=sees(_first_gradient((1 + 2 + 3) / 3)),
-    ),
+PROOFS = PROGRAM.proofs(
+    sees(lambda seen: seen["indices"] == [0] * 6 and _first_gradient(3 / 3)(seen)),  # of the third batch
+    "without",
+    right=sees(_first_gradient((1 + 2 + 3) / 3)),
 )
 
 

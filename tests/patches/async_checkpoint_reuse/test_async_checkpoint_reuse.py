@@ -1,5 +1,5 @@
 from tests.differential.trial import difference
-from tests.equivalence.proof import observes, proofs, sees
+from tests.equivalence.proof import observes, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("async-checkpoint-reuse", "2.5.3")
@@ -15,8 +15,7 @@ def test_custom_executor_is_kept():
     assert not difference("own_executor", "2.5.2", "async-checkpoint-reuse")
 
 
-PROOFS = proofs(
-    "async-checkpoint-reuse",
+PROOFS = PROGRAM.proofs(
     lambda result: not result.ok and observes({"error": ERROR})(result),
     "fit",
     right=sees(lambda seen: seen["files"] == ["epoch=0.ckpt", "epoch=1.ckpt"]),

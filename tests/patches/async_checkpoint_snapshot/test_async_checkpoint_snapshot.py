@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lightning_patches.patches.checkpoints import async_checkpoint_snapshot
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("async-checkpoint-snapshot", "2.5.4")
@@ -42,8 +42,7 @@ def test_tensors_of_every_kind_can_be_saved(kind):
         assert len(old) == len(new) and all(map(torch.equal, old, new))
 
 
-PROOFS = proofs(
-    "async-checkpoint-snapshot",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["saved"]["weights"] != seen["asked_for"]["weights"]),
     observed=only("asked_for", "saved"),
     note="tied weights and module versions, which the official fix loses",

@@ -1,8 +1,7 @@
-from tests.equivalence.proof import ends_with, proofs, sees
+from tests.equivalence.proof import ends_with, sees
 from tests.support.programs import Program
 
-NAME = "automatic-optimization-mapping"
-PROGRAM = Program(NAME, "2.0.9", alone=True)
+PROGRAM = Program("automatic-optimization-mapping", "2.0.9", alone=True)
 
 
 def test_mapping_trains_like_a_dict():
@@ -13,8 +12,7 @@ def test_mapping_without_a_loss_is_refused_like_a_dict():
     assert "the 'loss' key needs to be present" in PROGRAM.shim("lossless").output
 
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     ends_with("In automatic optimization, `training_step` must return a Tensor"),
     right=sees(lambda seen: seen["seen"] == [[["loss", "width"], 3, False]] * 2),
 )

@@ -2,7 +2,6 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import proofs
 from tests.support.programs import Program
 
 PROGRAM = Program("batch-sampler-shuffled", "2.4.0")
@@ -24,4 +23,4 @@ def _shuffled(result: Any) -> bool:
     return not _in_order(result) and len({item for rank in result.observations for item in rank["seen"]}) == 12
 
 
-PROOFS = proofs("batch-sampler-shuffled", _in_order, "random", right=_shuffled)
+PROOFS = PROGRAM.proofs(_in_order, "random", right=_shuffled)

@@ -1,10 +1,9 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("batch-size-finder-tried-size", "2.5.6", alone=True)
 
-PROOFS = proofs(
-    "batch-size-finder-tried-size",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["found"] == seen["set"] == 16 and 16 not in seen["tried"]),
     "power",
     right=sees(lambda seen: seen["found"] == seen["set"] and seen["found"] in seen["tried"]),

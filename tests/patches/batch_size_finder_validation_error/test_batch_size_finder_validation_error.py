@@ -1,8 +1,7 @@
-from tests.equivalence.proof import ends_with, observes, proofs
+from tests.equivalence.proof import ends_with, observes
 from tests.support.programs import Program
 
-NAME = "batch-size-finder-validation-error"
-PROGRAM = Program(NAME, "2.6.6", alone=True)
+PROGRAM = Program("batch-size-finder-validation-error", "2.6.6", alone=True)
 
 test_other_searches_are_unchanged = PROGRAM.unchanged("train", "validate")
 
@@ -13,8 +12,7 @@ def test_other_error_of_the_validation_is_shown():
     assert shim.observations[0]["error"] == "ValueError: the step broke", shim
 
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     ends_with("KeyError: 'limit_eval_batches'"),
     recommended="train",
     right=observes({"found": 4, "last": [4, 4, 4], "modes": [True]}),

@@ -10,7 +10,7 @@ test_batch_without_tensors_is_refused_as_on_stock = PROGRAM.unchanged(
     check=sees(lambda seen: seen["error"].startswith("MisconfigurationException: We could not infer the batch_size")),
     ends_well=False,
 )
-test_patch_is_opt_in = PROGRAM.unchanged("unlike", toggle="default")
+
 
 PROOFS = tuple(
     Proof(

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("checkpoint-after-validation", "2.5.4", alone=True)
@@ -54,8 +54,7 @@ test_misspelled_metric_is_still_an_error = PROGRAM.unchanged(
     ends_well=False,
 )
 
-PROOFS = proofs(
-    "checkpoint-after-validation",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["best"] != BEST),
     "explicit",
     "before",

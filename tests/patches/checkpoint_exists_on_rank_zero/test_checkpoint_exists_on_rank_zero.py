@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import observes, proofs
+from tests.equivalence.proof import observes
 from tests.support.programs import Program
 
 PROGRAM = Program("checkpoint-exists-on-rank-zero", "2.5.6", alone=True)
@@ -36,4 +36,4 @@ test_custom_broadcast_of_a_strategy_is_called = PROGRAM.unchanged(
     "own-broadcast", "proxy", "property", on=("2.0.9", "2.5.6"), check=observes({"exists": True}), toggle="default"
 )
 
-PROOFS = proofs("checkpoint-exists-on-rank-zero", is_denied, "denied", right=observes({"saved": True}, {"saved": True}))
+PROOFS = PROGRAM.proofs(is_denied, "denied", right=observes({"saved": True}, {"saved": True}))

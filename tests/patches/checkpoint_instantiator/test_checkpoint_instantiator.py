@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import Observations, proofs, sees
+from tests.equivalence.proof import Observations, sees
 from tests.support.programs import Program
 
 needs_cli = pytest.mark.skipif(
@@ -66,8 +66,7 @@ def _refused(observations: Observations) -> Any:
     return [{**rank, "loaded": [text.partition(":")[0] for text in rank["loaded"]]} for rank in observations]
 
 
-PROOFS = proofs(
-    "checkpoint-instantiator",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["imported"] or bool(seen["called"])),
     "function",
     "datamodule",

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import observes, proofs
+from tests.equivalence.proof import observes
 from tests.support.programs import Program
 
 PROGRAM = Program("checkpoint-kept-on-resume", "2.0.0")
@@ -16,4 +16,4 @@ KEPT = {
 
 test_files_in_other_directories_are_removed_as_on_stock = PROGRAM.unchanged("own")
 
-PROOFS = proofs("checkpoint-kept-on-resume", observes(DELETED), right=observes(KEPT))
+PROOFS = PROGRAM.proofs(observes(DELETED), right=observes(KEPT))

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("checkpoint-overwritten", "2.1.2")
@@ -15,4 +15,4 @@ def test_file_that_training_was_resumed_from_is_kept():
     assert set(last.values()) == {2, 8} and len(last) == 2
 
 
-PROOFS = proofs("checkpoint-overwritten", sees(lambda seen: "best-v1.ckpt" in seen["seen"][2]))
+PROOFS = PROGRAM.proofs(sees(lambda seen: "best-v1.ckpt" in seen["seen"][2]))

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import observes, proofs, sees
+from tests.equivalence.proof import observes, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("checkpoint-permission-error", "2.5.1")
@@ -20,6 +20,4 @@ test_subclass_of_the_azure_file_system_is_written_as_azure = PROGRAM.unchanged(
 )
 
 LOST = {"error": None, "written": False, "piped": []}
-PROOFS = proofs(
-    "checkpoint-permission-error", observes(LOST), "save", "callback", recommended="by-hand", right=observes(DENIED)
-)
+PROOFS = PROGRAM.proofs(observes(LOST), "save", "callback", recommended="by-hand", right=observes(DENIED))

@@ -17,9 +17,6 @@ def test_compiled_model_resumes_from_the_checkpoint(version):
     assert not any("_orig_mod" in name for name in shim.facts["saved"])
 
 
-test_patch_is_opt_in = PROGRAM.unchanged("parts", ends_well=False, toggle="default")
-
-
 def _is_refused(result):
     return not result.ok and "_orig_mod" in result.output and "Unexpected key(s)" in result.output
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import ends_with, observes, proofs
+from tests.equivalence.proof import ends_with, observes
 from tests.support.programs import Program
 
 PROGRAM = Program("checkpoint-without-parameters", "2.0.9")
@@ -15,4 +15,4 @@ def test_file_without_weights_is_refused(version, case, error):
         assert not result.ok and error in result.observations[0]["error"], result
 
 
-PROOFS = proofs("checkpoint-without-parameters", ends_with(REFUSED), right=observes({"value": 3, "device": "cpu"}))
+PROOFS = PROGRAM.proofs(ends_with(REFUSED), right=observes({"value": 3, "device": "cpu"}))

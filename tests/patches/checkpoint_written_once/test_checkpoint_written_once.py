@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("checkpoint-written-once", "2.6.6", toggle="1,checkpoint-written-once")
@@ -33,8 +33,7 @@ def test_unpicklable_checkpoint_raises():
 
 test_release_without_staging_is_unchanged = PROGRAM.unchanged("mode", on=("2.3.3",))
 
-PROOFS = proofs(
-    "checkpoint-written-once",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["copied"] and seen["staged"]),
     "save",
     recommended="by-hand",

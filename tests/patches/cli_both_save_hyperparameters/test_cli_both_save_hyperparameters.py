@@ -1,4 +1,4 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("cli-both-save-hyperparameters", "2.4.0")
@@ -15,8 +15,7 @@ test_conflict_is_refused_as_on_stock = PROGRAM.unchanged(
     "conflict", check=sees(lambda seen: seen["error"].startswith(CONFLICT.format("width")))
 )
 
-PROOFS = proofs(
-    "cli-both-save-hyperparameters",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: (seen["error"] or "").startswith(CONFLICT.format("_class_path"))),
     "both",
     right=sees(lambda seen: (seen["logged"]["width"], seen["logged"]["batch_size"]) == (2, 1)),

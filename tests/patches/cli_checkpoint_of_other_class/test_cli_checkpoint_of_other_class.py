@@ -1,10 +1,9 @@
 import pytest
 
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
-NAME = "cli-checkpoint-of-other-class"
-PROGRAM = Program(NAME, "2.6.6", alone=True)
+PROGRAM = Program("cli-checkpoint-of-other-class", "2.6.6", alone=True)
 MADE = {"failed": None, "made": "Trained", "width": 5}
 
 
@@ -36,8 +35,7 @@ def test_warning_about_the_checkpoint_class_is_absent_in_subclass_mode():
     assert PROGRAM.shim("trained").facts == {**MADE, "warnings": []}
 
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["failed"] is True),
     "other",
     "none",

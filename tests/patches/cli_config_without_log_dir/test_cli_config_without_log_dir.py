@@ -1,4 +1,4 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("cli-config-without-log-dir", "2.6.6")
@@ -15,8 +15,7 @@ def test_save_config_of_a_subclass_is_called_once():
     assert PROGRAM.shim("own").observations == [{"configs": 1, "steps": 1, "saved": 1}]
 
 
-PROOFS = proofs(
-    "cli-config-without-log-dir",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen.get("error", "").startswith("AssertionError")),
     "remote",
     recommended="no-logger",

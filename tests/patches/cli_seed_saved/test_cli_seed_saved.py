@@ -1,8 +1,8 @@
-from tests.equivalence.proof import observes, proofs
+from tests.equivalence.proof import observes
 from tests.support.programs import Program
 
 PROGRAM = Program("cli-seed-saved", "2.0.5")
 
 test_given_seed_is_saved = PROGRAM.unchanged("given", check=observes({"seed": 3}))
 
-PROOFS = proofs("cli-seed-saved", observes({"seed": True}), right=observes({"seed": 7}))
+PROOFS = PROGRAM.proofs(observes({"seed": True}), right=observes({"seed": 7}))

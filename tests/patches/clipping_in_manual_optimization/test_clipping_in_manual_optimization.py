@@ -1,10 +1,9 @@
 import pytest
 
-from tests.equivalence.proof import ends_with, only, proofs
+from tests.equivalence.proof import ends_with, only
 from tests.support.programs import Program
 
-NAME = "clipping-in-manual-optimization"
-PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning")
+PROGRAM = Program("clipping-in-manual-optimization", "2.6.6", "pytorch-lightning")
 REFUSED = "Automatic gradient clipping is not supported for manual optimization"
 
 
@@ -21,10 +20,8 @@ def test_accumulation_is_refused_as_on_stock():
 
 test_gradients_without_a_clip_value_are_unchanged = PROGRAM.unchanged("zero", on=("2.0.0", "2.6.6"))
 
-test_patch_is_opt_in = PROGRAM.unchanged("norm", ends_well=False, toggle="default")
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     ends_with(REFUSED),
     "norm",
     "value",

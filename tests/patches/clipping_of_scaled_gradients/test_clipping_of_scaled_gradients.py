@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
 NAME = "clipping-of-scaled-gradients"
@@ -26,8 +26,7 @@ def test_program_that_compensates_for_the_scale_trains_as_on_stock(case):
     assert stock["moved"] and stock["weights"] == shim["weights"] != opted["weights"]
 
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: not seen["moved"]),
     "norm",
     "value",

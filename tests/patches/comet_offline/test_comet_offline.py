@@ -1,12 +1,11 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("comet-offline", "2.6.6")
 
 test_other_experiments_are_unchanged = PROGRAM.unchanged("online", "disabled")
 
-PROOFS = proofs(
-    "comet-offline",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["disabled"] is True and not seen["recorded"]),
     "offline",
     recommended="started",

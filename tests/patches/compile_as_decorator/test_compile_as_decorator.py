@@ -1,7 +1,7 @@
 import subprocess
 import sys
 
-from tests.equivalence.proof import ends_with, observes, proofs
+from tests.equivalence.proof import ends_with, observes
 from tests.support.programs import Program
 from tests.support.variants import ROOT, _releases
 
@@ -28,8 +28,7 @@ def test_decorator_works_if_lightning_was_imported_first():
     assert result.stdout == "2.0\n", result
 
 
-PROOFS = proofs(
-    "compile-as-decorator",
+PROOFS = PROGRAM.proofs(
     ends_with("compile() missing 1 required positional argument: 'model'"),
     right=observes({"more": [(2.0).hex()]}),
 )

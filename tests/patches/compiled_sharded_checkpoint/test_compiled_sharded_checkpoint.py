@@ -1,13 +1,11 @@
-from tests.equivalence.proof import ends_with, proofs, sees
+from tests.equivalence.proof import ends_with, sees
 from tests.support.programs import Program
 
-NAME = "compiled-sharded-checkpoint"
-PROGRAM = Program(NAME, "2.6.0", options={"simulated_cuda": True})
+PROGRAM = Program("compiled-sharded-checkpoint", "2.6.0", options={"simulated_cuda": True})
 
 test_uncompiled_model_is_saved_as_on_stock = PROGRAM.unchanged("plain")
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     ends_with("KeyError: 'layer.weight'"),
     since="2.3.0",
     simulated_cuda=True,

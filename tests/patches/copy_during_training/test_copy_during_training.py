@@ -1,4 +1,4 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("copy-during-training", "2.0.0")
@@ -9,4 +9,4 @@ test_picklable_module_is_unchanged = PROGRAM.unchanged("loader", "after")
 
 FAILS = sees(lambda seen: "cannot be pickled" in (seen["error"] or ""))
 COPIES = sees(lambda seen: seen["equal"] and seen["steps"] == 4)
-PROOFS = proofs("copy-during-training", FAILS, *CASES, right=COPIES)
+PROOFS = PROGRAM.proofs(FAILS, *CASES, right=COPIES)

@@ -1,11 +1,10 @@
 import pytest
 
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 pytestmark = pytest.mark.distributed
-NAME = "cpu-devices-of-torchrun"
-PROGRAM = Program(NAME, "2.6.6", options={"timeout": 300})
+PROGRAM = Program("cpu-devices-of-torchrun", "2.6.6", options={"timeout": 300})
 
 test_programs_that_choose_their_processes_are_unchanged = PROGRAM.unchanged("one", "one-process", "environment")
 
@@ -17,8 +16,7 @@ def test_ddp_strategy_is_accepted(case):
     assert patched.observations == PROGRAM.stock(f"given{case}").observations
 
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: (seen["ranks"], seen["steps"]) == (1, 8)),
     "",
     "-fabric",

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("csv-logger-appends", "2.0.9")
@@ -8,8 +8,7 @@ test_checkpoint_file_is_unchanged = PROGRAM.unchanged(
     "columns", "touched", on=("2.0.0", "2.0.9"), check=sees(lambda seen: len(seen["rows"]) == 8), observed=only("rows")
 )
 
-PROOFS = proofs(
-    "csv-logger-appends",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["again"] and len(seen["rows"]) == 60),
     right=sees(lambda seen: not seen["again"] and len(seen["rows"]) == 60),
 )

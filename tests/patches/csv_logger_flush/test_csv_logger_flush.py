@@ -1,4 +1,4 @@
-from tests.equivalence.proof import observes, proofs, sees
+from tests.equivalence.proof import observes, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("csv-logger-flush", "2.0.4")
@@ -11,4 +11,4 @@ test_custom_experiment_receives_unchanged_arguments = PROGRAM.unchanged(
     "own", check=observes({"steps": [None, 7, "saved"]})
 )
 
-PROOFS = proofs("csv-logger-flush", sees(lambda seen: seen["before"] is None))
+PROOFS = PROGRAM.proofs(sees(lambda seen: seen["before"] is None))

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import observes, proofs
+from tests.equivalence.proof import observes
 from tests.support.programs import Program
 
 PROGRAM = Program("csv-logger-hparams-once", "2.5.0.post0", "pytorch-lightning")
@@ -17,6 +17,4 @@ def test_changed_hyperparameters_are_written(version, case, text):
     assert [result.facts["text"] for result in PROGRAM.both(case, version)] == [text, text]
 
 
-PROOFS = proofs(
-    "csv-logger-hparams-once", observes({"often": True, "text": TEXT}), right=observes({"often": False, "text": TEXT})
-)
+PROOFS = PROGRAM.proofs(observes({"often": True, "text": TEXT}), right=observes({"often": False, "text": TEXT}))

@@ -8,8 +8,6 @@ RUN = ["epoch,loss,step", "0,0.0,0", "0,1.0,1"]
 
 test_other_version_writes_another_file = PROGRAM.unchanged("next", check=sees(lambda seen: len(seen["files"]) == 2))
 
-test_patch_is_opt_in = PROGRAM.unchanged(toggle="default")
-
 
 def sorted_rows(observations):
     """Return the rows with sorted columns: 2.1.0 and 2.1.1 write them in the order of a set."""

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 NAME = "csv-logger-rows-kept"
@@ -13,8 +13,7 @@ def test_column_of_the_resumed_run_is_added():
     assert [row.get("another") for row in found] == [None, None, "1.0", "1.0"], found
 
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: [row["step"] for row in seen["rows"]] == ["2", "3"]),
     "",
     "unsorted",

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import ends_with, proofs, sees
+from tests.equivalence.proof import ends_with, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("dataclass-hparams", "2.5.2")
@@ -10,4 +10,4 @@ def _fields_of_init(seen):
     return seen["names"] == seen["initial"] == ["rate", "width"] and seen["left_behind"] == [] and seen["width"] == 3
 
 
-PROOFS = proofs("dataclass-hparams", ends_with("object has no attribute 'layer'"), right=sees(_fields_of_init))
+PROOFS = PROGRAM.proofs(ends_with("object has no attribute 'layer'"), right=sees(_fields_of_init))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import Observations, proofs, sees
+from tests.equivalence.proof import Observations, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("dataloader-error-unmasked", "2.0.9")
@@ -76,8 +76,7 @@ def _unmasked(observations: Observations) -> Any:
     ]
 
 
-PROOFS = proofs(
-    "dataloader-error-unmasked",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: "Please call `iter(combined_loader)` first." in (seen["workers"]["error"] or "")),
     observed=_masked,
     recommended_observed=_unmasked,

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import ends_with, observes, proofs
+from tests.equivalence.proof import ends_with, observes
 from tests.support.programs import Program
 
 PROGRAM = Program("datamodule-map-location", "2.0.4")
@@ -9,8 +9,7 @@ test_call_without_map_location_is_unchanged = PROGRAM.unchanged(
     "without", check=observes({"scale": SCALE, "mapped": []})
 )
 
-PROOFS = proofs(
-    "datamodule-map-location",
+PROOFS = PROGRAM.proofs(
     ends_with("got multiple values for keyword argument 'map_location'"),
     right=observes({"scale": SCALE, "mapped": ["cpu"]}),
 )

@@ -2,7 +2,6 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import proofs
 from tests.support.programs import Program
 from tests.support.variants import Variant, run
 
@@ -70,4 +69,4 @@ def _ranks_agree(result: Any) -> bool:
     return len(result.observations) == 2 and not _ranks_differ(result)
 
 
-PROOFS = proofs("ddp-static-graph-manual", _ranks_differ, "static", recommended="plain", right=_ranks_agree)
+PROOFS = PROGRAM.proofs(_ranks_differ, "static", recommended="plain", right=_ranks_agree)

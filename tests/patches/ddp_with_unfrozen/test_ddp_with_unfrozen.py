@@ -1,11 +1,10 @@
 import pytest
 
-from tests.equivalence.proof import only, proofs
+from tests.equivalence.proof import only
 from tests.support.programs import Program
 
 pytestmark = pytest.mark.distributed
-NAME = "ddp-with-unfrozen"
-PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning")
+PROGRAM = Program("ddp-with-unfrozen", "2.6.6", "pytorch-lightning")
 
 
 def are_alike(ranks):
@@ -21,8 +20,7 @@ def test_ranks_stay_equal_without_a_warning(version, case):
     assert [rank["warnings"] for rank in shim.observations] == [[], []]
 
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     lambda result: result.ok and not are_alike(result.observations),
     "hand",
     "normed",

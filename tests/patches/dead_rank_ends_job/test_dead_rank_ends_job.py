@@ -1,4 +1,4 @@
-from tests.equivalence.proof import observes, proofs, sees
+from tests.equivalence.proof import observes, sees
 from tests.support.programs import Program
 
 ENDS = {"ended": True, "well": False, "done": False}
@@ -22,4 +22,4 @@ def test_rank_zero_that_still_works_is_ended_when_another_rank_dies():
     assert PROGRAM.shim("late").facts == ENDS
 
 
-PROOFS = proofs("dead-rank-ends-job", sees(lambda seen: not seen["ended"]), "trainer", "fabric")
+PROOFS = PROGRAM.proofs(sees(lambda seen: not seen["ended"]), "trainer", "fabric")

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import ends_with, proofs, sees
+from tests.equivalence.proof import ends_with, sees
 from tests.support.programs import Program
 
 NAME = "decorated-hook-signature"
@@ -15,4 +15,4 @@ test_step_with_two_decorators_trains = PROGRAM.fixed(
     "twice", bug=lambda result: not result.ok, right=lambda result: TRAINS(result), toggle=NAME
 )
 
-PROOFS = proofs(NAME, ends_with("takes 2 positional arguments but 3 were given"), "batch", "iterator", right=TRAINS)
+PROOFS = PROGRAM.proofs(ends_with("takes 2 positional arguments but 3 were given"), "batch", "iterator", right=TRAINS)

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import ends_with, only, proofs, sees
+from tests.equivalence.proof import ends_with, only, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("deepspeed-model-summary", "2.5.6")
@@ -7,8 +7,7 @@ test_custom_count_of_a_program_is_kept = PROGRAM.unchanged(
     "own", check=sees(lambda seen: seen["counts"] == ["7"] and seen["left"] is None)
 )
 
-PROOFS = proofs(
-    "deepspeed-model-summary",
+PROOFS = PROGRAM.proofs(
     ends_with("'DeepSpeedSummary' object has no attribute 'flop_counts'"),
     "",
     "input",

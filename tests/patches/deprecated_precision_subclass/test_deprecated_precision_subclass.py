@@ -1,13 +1,11 @@
-from tests.equivalence.proof import ends_with, proofs, sees
+from tests.equivalence.proof import ends_with, sees
 from tests.support.programs import Program
 
-NAME = "deprecated-precision-subclass"
-PROGRAM = Program(NAME, "2.2.0", alone=True)
+PROGRAM = Program("deprecated-precision-subclass", "2.2.0", alone=True)
 
 test_working_plugins_are_created_as_on_stock = PROGRAM.unchanged("PrecisionPlugin:0", "FSDPMixedPrecisionPlugin:1")
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     ends_with("RecursionError: maximum recursion depth exceeded"),
     "PrecisionPlugin:1",
     "DoublePrecisionPlugin:1",

@@ -3,7 +3,6 @@ from functools import cache
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import proofs
 from tests.support.programs import Program
 
 pytestmark = pytest.mark.distributed
@@ -58,4 +57,4 @@ def _shared_out_anew(result):
     return len(ranks) == 2 and shared_out(ranks) and ranks[0][0] != ranks[0][1]
 
 
-PROOFS = proofs(NAME, _ranks_overlap, "shuffled", right=_shared_out_anew)
+PROOFS = PROGRAM.proofs(_ranks_overlap, "shuffled", right=_shared_out_anew)

@@ -1,12 +1,11 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("double-precision-restored", "2.6.6")
 
 test_program_that_needs_no_fix_is_unchanged = PROGRAM.unchanged("single", "own", "fit-converted")
 
-PROOFS = proofs(
-    "double-precision-restored",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["exact"] is False and seen["dtype"] == "torch.float64"),
     "fit",
     "validate",

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("early-stopping-before-minimum", "2.6.6")
@@ -29,8 +29,7 @@ def test_later_stop_is_kept():
     assert (shim["epochs"], shim["stopped"]) == (6, 5)
 
 
-PROOFS = proofs(
-    "early-stopping-before-minimum",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: (seen["epochs"], seen["stopped"]) == (6, 3)),
     recommended="patient",
     observed=only("epochs", "stopped"),

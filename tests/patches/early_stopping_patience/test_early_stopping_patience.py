@@ -1,12 +1,11 @@
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("early-stopping-patience", "2.6.6", alone=True)
 
 test_other_programs_are_unchanged = PROGRAM.unchanged("set", "same", "fresh")
 
-PROOFS = proofs(
-    "early-stopping-patience",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: (seen["epochs"], seen["patience"]) == (4, 3)),
     "longer",
     recommended="set",

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("ema-from-epoch", "2.6.6", toggle="all")
@@ -8,8 +8,7 @@ test_other_averages_are_unchanged = PROGRAM.unchanged("subclass", "step", "both"
 RIGHT = 0.05078125
 """The average of the last two epochs, each of whose two steps and its end count with a weight of one half."""
 
-PROOFS = proofs(
-    "ema-from-epoch",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["weight"] != [RIGHT.hex()]),
     "epoch",
     recommended="subclass",

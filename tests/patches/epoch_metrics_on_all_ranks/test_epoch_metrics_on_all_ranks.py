@@ -1,4 +1,3 @@
-from tests.equivalence.proof import proofs
 from tests.support.programs import Program
 
 PROGRAM = Program("epoch-metrics-on-all-ranks", "2.6.6")
@@ -12,6 +11,4 @@ def _is_right(result):
     return result.ok and result.observations == [right, right]
 
 
-PROOFS = proofs(
-    "epoch-metrics-on-all-ranks", lambda result: not _is_right(result), "bar", recommended="no-bar", right=_is_right
-)
+PROOFS = PROGRAM.proofs(lambda result: not _is_right(result), "bar", recommended="no-bar", right=_is_right)

@@ -1,10 +1,9 @@
 import json
 
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
-NAME = "epoch-start-on-resume"
-PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning")
+PROGRAM = Program("epoch-start-on-resume", "2.6.6", "pytorch-lightning")
 
 test_swa_of_a_resumed_run_equals_that_of_the_uninterrupted_run = PROGRAM.fixed(
     "SWA from the start: within", "SWA with a scheduler: first batch", reference="{}, whole"
@@ -20,8 +19,7 @@ def first_batch_ends_at(step):
     )
 
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     first_batch_ends_at(4),
     "GradientAccumulationScheduler: within",
     right=first_batch_ends_at(3),

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
 NAME = "eval-mode-kept"
@@ -18,8 +18,7 @@ def test_hook_that_switches_to_training_mode_takes_effect_as_in_2_2():
     assert shim.observations[0]["modes"] == official.observations[0]["modes"]
 
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["moved"] and seen["modes"][0] == [True, True, True]),
     "fit",
     "validated",

@@ -2,11 +2,10 @@ from operator import itemgetter
 
 import pytest
 
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
-NAME = "evaluation-step-of-checkpoint"
-PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning", alone=True)
+PROGRAM = Program("evaluation-step-of-checkpoint", "2.6.6", "pytorch-lightning", alone=True)
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.6.6"])
@@ -36,10 +35,8 @@ def test_training_continues_unchanged(version):
 
 test_evaluation_without_a_checkpoint_is_unchanged = PROGRAM.unchanged("weights")
 
-test_patch_is_opt_in = PROGRAM.unchanged("fitted", toggle="default")
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: (seen["epoch"], seen["step"]) != (0, 2)),
     "fitted",
     "new",

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import ends_with, proofs, sees
+from tests.equivalence.proof import ends_with, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("fabric-compiled-module", "2.6.6")
@@ -11,8 +11,7 @@ test_strategy_may_return_an_object_that_is_not_a_module = PROGRAM.unchanged(
     "function", on=("2.2.5", "2.6.6"), check=sees(lambda seen: bool(seen["module"]))
 )
 
-PROOFS = proofs(
-    "fabric-compiled-module",
+PROOFS = PROGRAM.proofs(
     ends_with(NO_LENGTH),
     "kept",
     recommended="plain",

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import ends_with, proofs
+from tests.equivalence.proof import ends_with
 from tests.support.programs import Program
 
 PROGRAM = Program("fabric-mark-forward-method", "2.3.0")
@@ -21,4 +21,4 @@ def _in_step(result):
     return first["weights"] == second["weights"] and first["refusals"] == refusals
 
 
-PROOFS = proofs("fabric-mark-forward-method", ends_with(ABSENT), right=_in_step)
+PROOFS = PROGRAM.proofs(ends_with(ABSENT), right=_in_step)

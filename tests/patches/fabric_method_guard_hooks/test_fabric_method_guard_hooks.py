@@ -1,8 +1,7 @@
-from tests.equivalence.proof import observes, only, proofs, sees
+from tests.equivalence.proof import observes, only, sees
 from tests.support.programs import Program
 
-NAME = "fabric-method-guard-hooks"
-PROGRAM = Program(NAME, "2.6.6")
+PROGRAM = Program("fabric-method-guard-hooks", "2.6.6")
 
 test_refused_or_failing_call_ends_as_on_stock = PROGRAM.unchanged(
     "refused", "failing", on=("2.1.1", "2.6.6"), observed=only("call")
@@ -11,8 +10,7 @@ test_module_without_a_refused_call_is_unchanged = PROGRAM.unchanged(
     "accepted", check=observes({"call": "seen", "hooks": [0, 0], "saved": "NoneType", "after": "seen"})
 )
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: "_wrap_method_with_module_call_tracker.<locals>.hook" in seen["saved"]),
     "refused",
     "failing",

@@ -1,14 +1,12 @@
 import pytest
 
-from tests.equivalence.proof import ends_with, observes, proofs
+from tests.equivalence.proof import ends_with, observes
 from tests.support.programs import Program
 
 PROGRAM = Program("fabric-precision-from-cli", "2.1.1")
 
 MESSAGE = "Your code has `Fabric(precision=None, ...)` but it conflicts with the value"
-PROOFS = proofs(
-    "fabric-precision-from-cli", ends_with(MESSAGE), "script_has_none", right=observes({"dtype": "torch.float64"})
-)
+PROOFS = PROGRAM.proofs(ends_with(MESSAGE), "script_has_none", right=observes({"dtype": "torch.float64"}))
 
 
 @pytest.mark.parametrize("case", ["script_agrees", "script_differs", "not_given"])

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("finder-on-resume", "2.6.6")
@@ -26,6 +26,4 @@ def _continues(seen):
     return [start[0] for start in seen["epochs"]] == [2] and seen["epochs"][0][3] == seen["size"]
 
 
-PROOFS = proofs(
-    "finder-on-resume", sees(_restarts), "lr", "batch", recommended="{}-without", alone=True, right=sees(_continues)
-)
+PROOFS = PROGRAM.proofs(sees(_restarts), "lr", "batch", recommended="{}-without", alone=True, right=sees(_continues))

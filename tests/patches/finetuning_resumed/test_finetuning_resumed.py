@@ -1,10 +1,9 @@
 import pytest
 
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
-NAME = "finetuning-resumed"
-PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning", alone=True)
+PROGRAM = Program("finetuning-resumed", "2.6.6", "pytorch-lightning", alone=True)
 WARNING = "Unfreeze them in on_fit_start of your finetuning callback"
 RELEASES = ["2.0.0", "2.6.6"]
 
@@ -27,8 +26,7 @@ def test_jobs_with_several_ranks_get_a_warning():
     assert "Never freeze them, and give them a parameter group with lr=0" in warning
 
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: not seen["trained"] and not seen["as_without_a_break"]),
     "resumed",
     "everything",

@@ -1,10 +1,9 @@
-from tests.equivalence.proof import ends_with, proofs, sees
+from tests.equivalence.proof import ends_with, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("finetuning-with-lr-finder", "2.5.6", alone=True)
 
-PROOFS = proofs(
-    "finetuning-with-lr-finder",
+PROOFS = PROGRAM.proofs(
     ends_with("KeyError: 0"),
     "finder",
     right=sees(lambda seen: seen["groups"][-2:] == [[2, 2], [2, 2]]),

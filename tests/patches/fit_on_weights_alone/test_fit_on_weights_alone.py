@@ -25,4 +25,3 @@ def test_warning_reports_the_missing_optimizer_state():
 
 test_other_checkpoints_are_loaded_as_on_stock = PROGRAM.unchanged("whole")
 test_incomplete_checkpoints_are_refused_as_on_stock = PROGRAM.unchanged("part", ends_well=False)
-test_patch_is_opt_in = PROGRAM.unchanged(ends_well=False, toggle="default")

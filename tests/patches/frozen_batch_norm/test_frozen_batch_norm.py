@@ -1,5 +1,5 @@
 from tests.differential.trial import difference
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("frozen-batch-norm", "2.6.6")
@@ -17,4 +17,4 @@ def test_custom_freeze_is_called_as_on_stock():
     assert not difference("replaced_freeze", "2.6.6", "frozen-batch-norm")
 
 
-PROOFS = proofs("frozen-batch-norm", sees(lambda seen: seen["learns"]), recommended="by-hand")
+PROOFS = PROGRAM.proofs(sees(lambda seen: seen["learns"]), recommended="by-hand")

@@ -1,8 +1,7 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
-NAME = "fsdp-accelerator-object"
-PROGRAM = Program(NAME, "2.5.2", options={"simulated_cuda": True})
+PROGRAM = Program("fsdp-accelerator-object", "2.5.2", options={"simulated_cuda": True})
 MESSAGES = ("`fsdp` requires a GPU accelerator, but got: <", "to be `fsdp`, but GPU accelerator is not used.")
 """From 2.3.0 on, and below."""
 
@@ -11,8 +10,7 @@ def test_cpu_accelerator_is_refused_as_on_stock():
     assert all(MESSAGES[0] in result.observations[0]["error"] for result in PROGRAM.both("cpu"))
 
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     lambda result: any(message in result.output for message in MESSAGES),
     simulated_cuda=True,
     one_card=True,

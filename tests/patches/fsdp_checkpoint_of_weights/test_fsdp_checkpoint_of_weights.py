@@ -1,13 +1,11 @@
-from tests.equivalence.proof import ends_with, proofs, sees
+from tests.equivalence.proof import ends_with, sees
 from tests.support.programs import Program
 
-NAME = "fsdp-checkpoint-of-weights"
-PROGRAM = Program(NAME, "2.2.1", options={"simulated_cuda": True})
+PROGRAM = Program("fsdp-checkpoint-of-weights", "2.2.1", options={"simulated_cuda": True})
 
 test_full_checkpoint_is_unchanged = PROGRAM.unchanged("whole", check=sees(lambda seen: seen["optimizers"]))
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     ends_with("KeyError: 'optimizer_states'"),
     since="2.1.0",
     simulated_cuda=True,

@@ -1,8 +1,7 @@
-from tests.equivalence.proof import ends_with, observes, proofs
+from tests.equivalence.proof import ends_with, observes
 from tests.support.programs import Program
 
-NAME = "fsdp-parameter-groups"
-PROGRAM = Program(NAME, "2.0.4", options={"simulated_cuda": True})
+PROGRAM = Program("fsdp-parameter-groups", "2.0.4", options={"simulated_cuda": True})
 MESSAGE = "The optimizer does not seem to reference any FSDP parameters"
 
 
@@ -10,4 +9,4 @@ def test_optimizer_without_parameters_is_refused_as_on_stock():
     assert all(MESSAGE in result.observations[0]["error"] for result in PROGRAM.both("none"))
 
 
-PROOFS = proofs(NAME, ends_with(MESSAGE), simulated_cuda=True, one_card=True, right=observes({"steps": 2}))
+PROOFS = PROGRAM.proofs(ends_with(MESSAGE), simulated_cuda=True, one_card=True, right=observes({"steps": 2}))

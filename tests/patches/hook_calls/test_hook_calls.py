@@ -1,7 +1,7 @@
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("hook-calls", "2.6.6", toggle="hook-calls,compiled-log")
@@ -40,8 +40,7 @@ def _is_named_slowly(ranks):
     return [{**rank, "counted": rank["counted"] > 10} for rank in ranks]
 
 
-PROOFS = proofs(
-    "hook-calls",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["counted"] > 40),
     "plain",
     observed=_is_named_slowly,

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("hook-signature", "2.6.6", alone=True)
@@ -19,8 +19,7 @@ def test_other_steps_are_inspected_as_on_stock(case):
     assert stock >= shim > 0 or case == "instance"
 
 
-PROOFS = proofs(
-    "hook-signature",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["counted"] > 4),
     "plain",
     observed=lambda ranks: [{**rank, "counted": rank["counted"] > 0} for rank in ranks],

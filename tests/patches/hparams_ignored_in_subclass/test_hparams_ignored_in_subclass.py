@@ -1,10 +1,4 @@
 from tests.equivalence.proof import proofs, sees
-from tests.support.programs import Program
-
-PATCH = "hparams-ignored-in-subclass"
-PROGRAM = Program(PATCH, "2.6.0", toggle="default")
-
-test_patch_is_opt_in = PROGRAM.unchanged()
 
 
 def _saved(seen):
@@ -20,4 +14,4 @@ def _left_out(seen):
     )
 
 
-PROOFS = proofs(PATCH, sees(_saved), right=sees(_left_out))
+PROOFS = proofs("hparams-ignored-in-subclass", sees(_saved), right=sees(_left_out))

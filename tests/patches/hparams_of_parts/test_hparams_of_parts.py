@@ -1,4 +1,4 @@
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("hparams-of-parts", "2.6.6")
@@ -13,8 +13,7 @@ def test_part_has_the_hparams_of_its_most_derived_class():
     assert PROGRAM.shim("derived").facts["part"] == {"width": 3, "depth": 1}
 
 
-PROOFS = proofs(
-    "hparams-of-parts",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["part"] == {"width": 7, "depth": 5}),
     "inside",
     recommended="outside",

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("hparams-of-parts-alone", "2.6.6")
@@ -9,12 +9,9 @@ test_part_has_the_arguments_of_all_its_classes = PROGRAM.fixed(
     right=sees(lambda seen: seen["part"] == {"width": 3, "depth": 4}),
 )
 
-PROOFS = (
-    Proof(
-        "hparams-of-parts-alone",
-        sees(lambda seen: "rate" in seen["part"]),
-        case="inside",
-        recommended="outside",
-        right=sees(lambda seen: seen["part"] == {"depth": 3}),
-    ),
+PROOFS = PROGRAM.proofs(
+    sees(lambda seen: "rate" in seen["part"]),
+    "inside",
+    recommended="outside",
+    right=sees(lambda seen: seen["part"] == {"depth": 3}),
 )

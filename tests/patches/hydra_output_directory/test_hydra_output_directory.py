@@ -1,11 +1,9 @@
 import pytest
 
-from tests.equivalence.proof import proofs
 from tests.support.programs import Program
 
 pytestmark = pytest.mark.distributed
-PATCH = "hydra-output-directory"
-PROGRAM = Program(PATCH, "2.0.6", alone=True, options={"timeout": 300})
+PROGRAM = Program("hydra-output-directory", "2.0.6", alone=True, options={"timeout": 300})
 
 
 @pytest.mark.parametrize("case", ["chdir", "drawn"])
@@ -33,4 +31,4 @@ def one_directory(result):
     ] * 2
 
 
-PROOFS = proofs(PATCH, saved_by_rank_one, "", "chdir", "fabric", right=one_directory)
+PROOFS = PROGRAM.proofs(saved_by_rank_one, "", "chdir", "fabric", right=one_directory)

@@ -3,7 +3,7 @@ from tests.support.programs import Program
 
 PATCH = "hyperparameters-of-mixin"
 
-test_patch_is_opt_in = Program(PATCH, "1.8.6", toggle="default").unchanged()
+
 test_method_of_a_mixin_is_unchanged = Program(PATCH, "1.8.6").unchanged("method")
 
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tests.equivalence.proof import ends_with, proofs
+from tests.equivalence.proof import ends_with
 from tests.patches.import_without_pkg_resources import _without_setuptools
 from tests.support.programs import Program
 from tests.support.variants import ROOT, Variant, environment_of, execute
@@ -14,7 +14,7 @@ import _releases  # isort: skip
 PROGRAM = Program("import-without-pkg-resources", "2.4.0")
 
 MESSAGE = "No module named 'pkg_resources'"
-PROOFS = proofs("import-without-pkg-resources", ends_with(MESSAGE))
+PROOFS = PROGRAM.proofs(ends_with(MESSAGE))
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import observes, proofs
+from tests.equivalence.proof import observes
 from tests.support.programs import Program
 
 PROGRAM = Program("last-checkpoint-link-to-itself", "2.5.6", "pytorch-lightning")
@@ -16,8 +16,7 @@ def test_program_without_links_sees_the_previous_checkpoint(version):
     assert not difference("asked_early", version, "last-checkpoint-link-to-itself")
 
 
-PROOFS = proofs(
-    "last-checkpoint-link-to-itself",
+PROOFS = PROGRAM.proofs(
     observes({"there": True, "linked": True, "step": None}),
     right=observes({"there": True, "linked": False, "step": 4}),
 )

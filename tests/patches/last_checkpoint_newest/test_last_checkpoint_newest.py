@@ -1,4 +1,4 @@
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("last-checkpoint-newest", "2.6.6", alone=True)
@@ -11,8 +11,7 @@ def test_last_checkpoint_is_written_when_the_other_is_not_due():
     assert (stock.facts["last"], shim.facts["last"]) == (4, 8)
 
 
-PROOFS = proofs(
-    "last-checkpoint-newest",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["last"] == 2),
     "worse",
     "validation",

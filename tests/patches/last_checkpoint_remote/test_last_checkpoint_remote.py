@@ -1,4 +1,4 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("last-checkpoint-remote", "2.6.6")
@@ -10,8 +10,7 @@ test_run_without_a_checkpoint_starts_as_on_stock = PROGRAM.unchanged(
     "none", "timeless", on=("2.1.0", "2.6.6"), check=sees(lambda seen: seen["steps"][0] == 0)
 )
 
-PROOFS = proofs(
-    "last-checkpoint-remote",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["steps"] == list(range(8))),
     "memory",
     recommended="explicit",

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import ends_with, observes, proofs
+from tests.equivalence.proof import ends_with, observes
 from tests.support.programs import Program
 
 PROGRAM = Program("last-checkpoint-without-links", "2.1.1", "pytorch-lightning")
@@ -18,6 +18,4 @@ def test_last_checkpoint_is_a_copy_if_relative_links_fail():
     assert PROGRAM.shim(toggle=toggle).facts == {"link": False, "step": 2}
 
 
-PROOFS = proofs(
-    "last-checkpoint-without-links", ends_with("Operation not permitted"), right=observes({"link": False, "step": 2})
-)
+PROOFS = PROGRAM.proofs(ends_with("Operation not permitted"), right=observes({"link": False, "step": 2}))

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("legacy-checkpoint-threads", "2.0.2")
@@ -11,4 +11,4 @@ test_load_in_forked_process_is_unchanged = PROGRAM.unchanged(
 
 FAILS = sees(lambda seen: seen["found"]["first"].startswith("KeyError: "))
 LOADS = sees(lambda seen: not any("Error" in value for value in seen["found"].values()) and not seen["left"])
-PROOFS = proofs("legacy-checkpoint-threads", FAILS, "model", "context", right=LOADS)
+PROOFS = PROGRAM.proofs(FAILS, "model", "context", right=LOADS)

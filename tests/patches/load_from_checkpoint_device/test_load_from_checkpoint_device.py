@@ -1,4 +1,4 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("load-from-checkpoint-device", "2.0.1", options={"simulated_cuda": True})
@@ -9,4 +9,4 @@ test_model_on_the_cpu_is_unchanged = PROGRAM.unchanged(
 test_datamodule_is_unchanged = PROGRAM.unchanged("data", check=sees(lambda seen: seen["device"] is None))
 
 SHOWS = sees(lambda seen: seen["device"] == "cpu")
-PROOFS = proofs("load-from-checkpoint-device", SHOWS, "", "function", simulated_cuda=True, one_card=True)
+PROOFS = PROGRAM.proofs(SHOWS, "", "function", simulated_cuda=True, one_card=True)

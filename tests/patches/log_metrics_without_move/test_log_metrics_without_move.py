@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import Observations, proofs, sees
+from tests.equivalence.proof import Observations, sees
 from tests.support.programs import Program
 from tests.support.variants import Variant, run
 
@@ -48,8 +48,7 @@ def _without_moves(observations: Observations) -> Any:
     return [{fit: [False, seen["metrics"]] for fit, seen in rank.items()} for rank in observations]
 
 
-PROOFS = proofs(
-    "log-metrics-without-move",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: min(seen["first fit"]["moves"]) > 0),
     "cpu",
     observed=_moves,

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("log-plain-tensors", "2.6.6", alone=True)
@@ -42,8 +42,7 @@ test_compiled_function_logs_as_on_stock = PROGRAM.unchanged(
     "compiled", on=("2.5.0", "2.6.6"), observed=lambda ranks: [{**rank, "counted": None} for rank in ranks]
 )
 
-PROOFS = proofs(
-    "log-plain-tensors",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["counted"] > 400),
     "plain",
     observed=lambda ranks: [{**rank, "counted": rank["counted"] > 400} for rank in ranks],

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import observes, proofs
+from tests.equivalence.proof import observes
 from tests.support.programs import Program
 
 PROGRAM = Program("logged-step-whole", "2.5.1", "pytorch-lightning", toggle="all")
@@ -10,4 +10,4 @@ def of(kind):
 
 test_metrics_without_a_step_are_unchanged = PROGRAM.unchanged("without")
 
-PROOFS = proofs("logged-step-whole", of("float"), right=of("int"))
+PROOFS = PROGRAM.proofs(of("float"), right=of("int"))

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("lr-finder-applies-lr", "2.5.3", alone=True)
@@ -15,8 +15,7 @@ def test_learning_rate_property_is_set_once():
     assert not difference("asked_rate", "2.5.2", "lr-finder-applies-lr")
 
 
-PROOFS = proofs(
-    "lr-finder-applies-lr",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["rates"] == OLD_RATES * len(seen["rates"]) and seen["attribute"] != INITIAL),
     "callback",
     right=sees(lambda seen: seen["rates"] == [[seen["attribute"]] * 2] * 32),

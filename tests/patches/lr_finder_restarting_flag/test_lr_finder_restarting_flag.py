@@ -1,11 +1,10 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 TOGETHER = "lr-finder-restarting-flag,lr-finder-val-loader,lr-finder-train-loader,lr-finder-applies-lr"
 PROGRAM = Program("lr-finder-restarting-flag", "2.2.5", toggle=TOGETHER)
 STEPS = [f"train {step}" for step in range(10)]
-PROOFS = proofs(
-    "lr-finder-restarting-flag",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["events"][0] == "validate 0"),
     observed=lambda ranks: [[e for e in rank["events"] if e in STEPS or e == "validate 0"] for rank in ranks],
     note="later validations and weights: 2.3.0 has the bug of lr-finder-train-loader, which 2.0 has not",

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import ends_with, proofs, sees
+from tests.equivalence.proof import ends_with, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("lr-finder-skipped-batch", "2.0.6")
@@ -7,6 +7,4 @@ test_search_without_skipped_batches_is_unchanged = PROGRAM.unchanged(
     "all", check=sees(lambda seen: seen["skipped"] == [])
 )
 
-PROOFS = proofs(
-    "lr-finder-skipped-batch", ends_with("KeyError: 'loss'"), right=sees(lambda seen: seen["skipped"] == [2])
-)
+PROOFS = PROGRAM.proofs(ends_with("KeyError: 'loss'"), right=sees(lambda seen: seen["skipped"] == [2]))

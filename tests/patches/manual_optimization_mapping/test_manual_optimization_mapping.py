@@ -1,4 +1,4 @@
-from tests.equivalence.proof import ends_with, observes, proofs
+from tests.equivalence.proof import ends_with, observes
 from tests.support.programs import Program
 
 PROGRAM = Program("manual-optimization-mapping", "2.5.2", "pytorch-lightning")
@@ -7,8 +7,7 @@ SEEN = {"seen": [[["loss", "width"], 3, False]]}
 
 test_dict_is_accepted_as_on_stock = PROGRAM.unchanged("dict", check=observes(SEEN))
 
-PROOFS = proofs(
-    "manual-optimization-mapping",
+PROOFS = PROGRAM.proofs(
     ends_with("In manual optimization, `training_step` must either return a Tensor or have no return"),
     right=observes(SEEN),
 )

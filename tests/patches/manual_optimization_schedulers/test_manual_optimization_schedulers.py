@@ -1,4 +1,4 @@
-from tests.equivalence.proof import ends_with, observes, proofs
+from tests.equivalence.proof import ends_with, observes
 from tests.support.programs import Program
 
 PROGRAM = Program("manual-optimization-schedulers", "2.0.5")
@@ -10,4 +10,4 @@ def test_automatic_optimization_still_refuses_the_scheduler():
     assert all(map(ends_with(REFUSED), PROGRAM.both("automatic")))
 
 
-PROOFS = proofs("manual-optimization-schedulers", ends_with(REFUSED), right=observes({"rate": (0.25).hex()}))
+PROOFS = PROGRAM.proofs(ends_with(REFUSED), right=observes({"rate": (0.25).hex()}))

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("manual-optimization-time-interval", "2.6.6", toggle="all")
@@ -13,8 +13,7 @@ test_scheduler_waits_for_a_metric_of_the_validation = PROGRAM.fixed(
     "monitor", bug=sees(lambda seen: seen["steps"] == []), right=sees(lambda seen: seen["steps"] == [2, 3, 4])
 )
 
-PROOFS = proofs(
-    "manual-optimization-time-interval",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["steps"] == []),
     recommended="steps",
     observed=only("steps", "weights", "trained"),

@@ -1,5 +1,5 @@
 from tests.differential.trial import difference
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("manual-optimizer-state", "2.0.0", alone=True)
@@ -9,8 +9,7 @@ def test_wrapping_optimizer_steps():
     assert not difference("wrapping_optimizer", "2.0.0", "manual-optimizer-state")
 
 
-PROOFS = proofs(
-    "manual-optimizer-state",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["used"][-1] == [(0.1).hex()]),
     "resume",
     right=sees(lambda seen: seen["used"][-1] == [(0.05).hex()]),

@@ -1,10 +1,9 @@
 import pytest
 
-from tests.equivalence.proof import observes, proofs, sees
+from tests.equivalence.proof import observes, sees
 from tests.support.programs import Program
 
-PATCH = "manual-scheduler-interval"
-PROGRAM = Program(PATCH, "1.8.6")
+PROGRAM = Program("manual-scheduler-interval", "1.8.6")
 
 
 def _rates(*steps):
@@ -17,8 +16,7 @@ def test_rates_are_logged_once_per_epoch_unless_the_interval_is_a_step(case):
     assert shim == stock == {"rates": _rates(0, 2), "frequency": 1}
 
 
-PROOFS = proofs(
-    PATCH,
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["rates"] == _rates(0, 2)),
     "step",
     right=observes({"rates": _rates(0, 1, 2, 3), "frequency": 1}),

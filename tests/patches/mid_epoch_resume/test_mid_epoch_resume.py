@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 NAME = "mid-epoch-resume"
@@ -34,4 +34,4 @@ def test_backbone_rate_is_raised_once_for_the_resumed_epoch(version):
     assert PROGRAM.shim(case, version, toggle="default").observations == whole.observations
 
 
-PROOFS = proofs(NAME, begins_with_batch(1), "plain: within", right=begins_with_batch(2))
+PROOFS = PROGRAM.proofs(begins_with_batch(1), "plain: within", right=begins_with_batch(2))

@@ -1,10 +1,9 @@
 import pytest
 
-from tests.equivalence.proof import ends_with, proofs, sees
+from tests.equivalence.proof import ends_with, sees
 from tests.support.programs import Program
 
-NAME = "mlflow-checkpoint-path"
-PROGRAM = Program(NAME, "2.5.6", alone=True)
+PROGRAM = Program("mlflow-checkpoint-path", "2.5.6", alone=True)
 
 
 @pytest.mark.parametrize("version", ["2.5.1", "2.5.6"])
@@ -16,8 +15,7 @@ def test_prefix_of_the_path_is_kept(version):
     assert shim.observations[0]["given"] == [["run", name, "kept/here/epoch=1"] for name in names]
 
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     ends_with("MlflowException: Invalid artifact path: "),
     "end",
     "all",

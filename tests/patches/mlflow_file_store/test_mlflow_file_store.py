@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, ends_with, only
+from tests.equivalence.proof import ends_with, only
 from tests.support.programs import Program
 
 PROGRAM = Program("mlflow-file-store", "2.6.6")
@@ -11,11 +11,6 @@ def test_default_directory_is_warned_of_once():
     assert warning.startswith("This run logs into ./mlruns")
 
 
-PROOFS = (
-    Proof(
-        "mlflow-file-store",
-        ends_with("set `MLFLOW_ALLOW_FILE_STORE=true`"),
-        recommended="allowed",
-        observed=only("run", "allowed"),
-    ),
+PROOFS = PROGRAM.proofs(
+    ends_with("set `MLFLOW_ALLOW_FILE_STORE=true`"), recommended="allowed", observed=only("run", "allowed")
 )

@@ -1,13 +1,11 @@
-from tests.equivalence.proof import ends_with, observes, proofs
+from tests.equivalence.proof import ends_with, observes
 from tests.support.programs import Program
 
-PATCH = "mlflow-finished-status"
-PROGRAM = Program(PATCH, "1.8.6")
+PROGRAM = Program("mlflow-finished-status", "1.8.6")
 
 test_run_that_ends_by_itself_is_unchanged = PROGRAM.unchanged("done")
 
-PROOFS = proofs(
-    PATCH,
+PROOFS = PROGRAM.proofs(
     ends_with("Could not get run status corresponding to string finished"),
     right=observes(
         {"statuses": ["FINISHED", "FINISHED"], "steps": 3, "saved": ["hpc_ckpt_1.ckpt"], "requeued": True},

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import observes, proofs
+from tests.equivalence.proof import observes
 from tests.support.programs import Program
 
 PROGRAM = Program("mpi-without-library", "2.2.5", "pytorch-lightning")
@@ -17,8 +17,7 @@ def test_working_mpi_is_used_as_on_stock(case, error, result):
     assert stock.facts == shim.facts == {"error": error, "result": result}
 
 
-PROOFS = proofs(
-    "mpi-without-library",
+PROOFS = PROGRAM.proofs(
     observes({"error": MISSING, "result": None}),
     "trainer",
     "fabric",

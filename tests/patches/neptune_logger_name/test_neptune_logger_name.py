@@ -1,9 +1,9 @@
-from tests.equivalence.proof import ends_with, proofs
+from tests.equivalence.proof import ends_with
 from tests.support.programs import Program
 
 PROGRAM = Program("neptune-logger-name", "2.6.6", alone=True)
 
-PROOFS = proofs("neptune-logger-name", ends_with("has no attribute 'NeptuneLogger'"), recommended="module")
+PROOFS = PROGRAM.proofs(ends_with("has no attribute 'NeptuneLogger'"), recommended="module")
 
 
 def test_first_use_reports_the_removal():
@@ -14,6 +14,3 @@ def test_first_use_reports_the_removal():
 def test_other_names_are_missing_as_on_stock():
     result = PROGRAM.shim("other")
     assert not result.ok and "no attribute 'SaturnLogger'" in result.observations[0]["error"], result
-
-
-test_patch_is_opt_in = PROGRAM.unchanged(ends_well=False, toggle="default")

@@ -1,5 +1,5 @@
 from tests.differential.trial import difference
-from tests.equivalence.proof import ends_with, proofs, sees
+from tests.equivalence.proof import ends_with, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("optimizer-closure-grad", "2.0.0")
@@ -13,4 +13,4 @@ def test_overridden_trainer_properties_are_not_read():
     assert not difference("callers", "2.0.6", "optimizer-closure-grad", "properties")
 
 
-PROOFS = proofs("optimizer-closure-grad", ends_with("element 0 of tensors does not require grad"))
+PROOFS = PROGRAM.proofs(ends_with("element 0 of tensors does not require grad"))

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("plateau-waits-for-validation", "2.6.6", "pytorch-lightning")
@@ -34,8 +34,7 @@ def test_metric_that_is_never_logged_is_an_error():
         assert shim["error"].startswith(ERROR.format(name)) and shim["epochs"] == epochs
 
 
-PROOFS = proofs(
-    "plateau-waits-for-validation",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: (seen["error"] or "").startswith(ERROR.format("val")) and seen["steps"] == []),
     "waits",
     recommended="by hand",

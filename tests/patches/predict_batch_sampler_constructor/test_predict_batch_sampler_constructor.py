@@ -1,8 +1,7 @@
-from tests.equivalence.proof import observes, proofs
+from tests.equivalence.proof import observes
 from tests.support.programs import Program
 
-NAME = "predict-batch-sampler-constructor"
-PROGRAM = Program(NAME, "2.6.6", alone=True)
+PROGRAM = Program("predict-batch-sampler-constructor", "2.6.6", alone=True)
 REFUSALS = (
     "__init__() got an unexpected keyword argument",
     "__init__() missing 1 required positional argument",
@@ -25,8 +24,7 @@ def _is_refused(result):
     return not result.ok and any(line in result.output for line in REFUSALS)
 
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     _is_refused,
     "",
     "more",

@@ -1,8 +1,7 @@
-from tests.equivalence.proof import observes, proofs
+from tests.equivalence.proof import observes
 from tests.support.programs import Program
 
-NAME = "predict-own-batch-sampler"
-PROGRAM = Program(NAME, "2.2.5", alone=True)
+PROGRAM = Program("predict-own-batch-sampler", "2.2.5", alone=True)
 
 test_other_loaders_are_unchanged = PROGRAM.unchanged("like", "torch")
 
@@ -16,6 +15,6 @@ def _is_refused(result):
     return not result.ok and any(line in result.output for line in said)
 
 
-PROOFS = proofs(
-    NAME, _is_refused, "own", "sub", right=observes({"predicted": [[0, 3, 6], [1, 4]], "indices": [[0, 3, 6], [1, 4]]})
+PROOFS = PROGRAM.proofs(
+    _is_refused, "own", "sub", right=observes({"predicted": [[0, 3, 6], [1, 4]], "indices": [[0, 3, 6], [1, 4]]})
 )

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import ends_with, observes, proofs
+from tests.equivalence.proof import ends_with, observes
 from tests.support.programs import Program
 
 PROGRAM = Program("predict-with-iterator", "2.4.0", "pytorch-lightning")
@@ -9,8 +9,7 @@ def test_error_of_the_same_type_in_the_step_is_raised():
     assert ends_with("'undefined'")(result), result
 
 
-PROOFS = proofs(
-    "predict-with-iterator",
+PROOFS = PROGRAM.proofs(
     ends_with("cannot access local variable 'any_on_epoch'"),
     right=observes({"returned": None, "seen": 3}),
     since="2.1.0",

@@ -33,10 +33,6 @@ def test_ranks_wait_for_prepare_data_longer_than_the_timeout(version, case, repo
     assert shim.ok and shim.observations == EXPECTED[case], shim
 
 
-def test_patch_is_opt_in():
-    assert times_out(PROGRAM.shim("module", toggle="default"))
-
-
 test_module_without_prepare_data_is_unchanged = PROGRAM.unchanged(
     "quick", on=("2.1.4", "2.2.5"), check=observes(*EXPECTED["quick"])
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import ends_with, only, proofs
+from tests.equivalence.proof import ends_with, only
 from tests.support.programs import Program
 
 PROGRAM = Program("profiler-file-names", "2.6.0")
@@ -14,8 +14,7 @@ def test_other_names_and_errors_are_unchanged(case):
     assert first.keys() == second.keys() and first.get("files") == second.get("files")
 
 
-PROOFS = proofs(
-    "profiler-file-names",
+PROOFS = PROGRAM.proofs(
     ends_with("[Callback]EarlyStopping{'monitor': 'val/loss'"),
     observed=only("words"),
     since="2.4.0",

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program(
@@ -15,13 +15,6 @@ def test_displayed_numbers_are_unchanged(version):
     assert stock.pop("waits") >= shim.pop("waits") and shim == stock
 
 
-PROOFS = (
-    Proof(
-        "progress-bar-without-wait",
-        sees(lambda seen: seen["waits"] >= 8),  # one for each batch, at least
-        simulated_cuda=True,
-        one_card=True,
-        recommended="off",
-        alone=True,
-    ),
+PROOFS = PROGRAM.proofs(
+    sees(lambda seen: seen["waits"] >= 8), simulated_cuda=True, one_card=True, recommended="off", alone=True
 )

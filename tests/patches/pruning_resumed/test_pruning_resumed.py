@@ -1,10 +1,9 @@
 import json
 
-from tests.equivalence.proof import ends_with, observes, proofs, sees
+from tests.equivalence.proof import ends_with, observes, sees
 from tests.support.programs import Program
 
-NAME = "pruning-resumed"
-PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning")
+PROGRAM = Program("pruning-resumed", "2.6.6", "pytorch-lightning")
 
 test_other_programs_are_unchanged = PROGRAM.unchanged("own", "other", "saved", on=["2.0.0", "2.6.6"])
 test_uninterrupted_run_is_unchanged = PROGRAM.unchanged("ModelPruning: within, whole", on=["2.0.0", "2.6.6"])
@@ -27,8 +26,7 @@ def weights_are(value):
 
 
 RIGHT = weights_are(5.391503)
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     lambda result: not RIGHT(result),
     "ModelPruning: epoch end",
     "ModelPruning, not permanent: epoch end",

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, only
+from tests.equivalence.proof import only
 from tests.support.programs import Program
 
 pytestmark = pytest.mark.distributed
@@ -11,13 +11,10 @@ BUG = "module specification for '__main__'"
 test_other_programs_start_as_on_stock = PROGRAM.unchanged("script", "package")
 test_ranks_of_a_directory_start = PROGRAM.fixed("directory", bug=lambda result: BUG in result.output)
 
-PROOFS = (
-    Proof(
-        "ranks-of-a-zipapp",
-        shows_bug=lambda result: not result.ok and BUG in result.output,
-        case="archive",
-        recommended="torchrun",
-        observed=only("ranks", "options"),
-        right=lambda result: [rank["ranks"] for rank in result.observations] == [2, 2],
-    ),
+PROOFS = PROGRAM.proofs(
+    lambda result: not result.ok and BUG in result.output,
+    "archive",
+    recommended="torchrun",
+    observed=only("ranks", "options"),
+    right=lambda result: [rank["ranks"] for rank in result.observations] == [2, 2],
 )

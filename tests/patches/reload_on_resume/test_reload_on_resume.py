@@ -1,10 +1,9 @@
 import json
 
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
-NAME = "reload-on-resume"
-PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning")
+PROGRAM = Program("reload-on-resume", "2.6.6", "pytorch-lightning")
 
 test_resumed_run_makes_its_loaders_in_the_epochs_of_the_uninterrupted_run = PROGRAM.fixed(
     "reload every two epochs: epoch end",
@@ -24,6 +23,6 @@ def makes_loaders_in(*epochs):
     return sees(lambda seen: json.dumps(["loaders", *epochs, "validation", *epochs]) in seen["events"])
 
 
-PROOFS = proofs(
-    NAME, makes_loaders_in(), "reload every three epochs: epoch end", recommended="{}, whole", right=makes_loaders_in(3)
+PROOFS = PROGRAM.proofs(
+    makes_loaders_in(), "reload every three epochs: epoch end", recommended="{}, whole", right=makes_loaders_in(3)
 )

@@ -1,8 +1,7 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
-NAME = "reload-starts-once"
-PROGRAM = Program(NAME, "2.6.6")
+PROGRAM = Program("reload-starts-once", "2.6.6")
 
 test_run_without_reloaded_loaders_is_unchanged = PROGRAM.unchanged("kept")
 
@@ -11,4 +10,4 @@ def starts(number):
     return sees(lambda seen: seen["starts"] == number)
 
 
-PROOFS = proofs(NAME, starts(5), recommended="kept", right=starts(3))
+PROOFS = PROGRAM.proofs(starts(5), recommended="kept", right=starts(3))

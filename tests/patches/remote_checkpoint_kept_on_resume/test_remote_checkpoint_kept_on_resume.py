@@ -1,7 +1,7 @@
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("remote-checkpoint-kept-on-resume", "2.6.6")
@@ -23,8 +23,7 @@ def test_subclass_with_another_directory_removes_files_as_on_stock():
     assert not difference("remote", "2.6.6", "remote-checkpoint-kept-on-resume")
 
 
-PROOFS = proofs(
-    "remote-checkpoint-kept-on-resume",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: not seen["old"] and not seen["resumed_from_exists"]),
     recommended="keep-all",
     observed=only("old", "resumed_from_exists"),

@@ -1,5 +1,5 @@
 from tests.differential.trial import difference
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
 NAME = "resume-configured-model"
@@ -27,8 +27,7 @@ def test_model_without_configure_model_sees_no_new_calls():
 
 SHOWN = sees(lambda seen: "Unexpected key(s) in state_dict" in (seen["error"] or ""))
 OBSERVED = only("error", "same", "steps", "seen")
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     SHOWN,
     "fit",
     "test",

@@ -1,10 +1,9 @@
 import json
 
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
-NAME = "resumed-metrics"
-PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning", alone=True)
+PROGRAM = Program("resumed-metrics", "2.6.6", "pytorch-lightning", alone=True)
 
 test_resumed_run_equals_the_uninterrupted_run = PROGRAM.fixed(
     "plateau by epoch: within",
@@ -35,8 +34,7 @@ def rate_is(rate):
     return sees(check)
 
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     rate_is(0.1),
     "plateau by epoch: epoch end",
     "plateau, stream: epoch end",

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import only, proofs
+from tests.equivalence.proof import only
 from tests.support.programs import Program
 
 pytestmark = pytest.mark.distributed
@@ -16,8 +16,7 @@ def test_warning_is_absent_where_the_order_is_kept():
 
 test_sampler_of_torch_is_shuffled_as_on_stock = PROGRAM.unchanged("torch", toggle=NAME)
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     lambda result: all(rank["seen"] != right["seen"] for rank, right in zip(result.observations, KEPT)),
     recommended="divides",
     observed=only("seen"),

@@ -1,11 +1,11 @@
 import pytest
 
-from tests.equivalence.proof import ends_with, proofs
+from tests.equivalence.proof import ends_with
 from tests.support.programs import Program
 
 PROGRAM = Program("scheduler-choices", "1.9.0", options={"fresh": True})
 
-PROOFS = proofs("scheduler-choices", ends_with("lr_scheduler"), fresh=True)
+PROOFS = PROGRAM.proofs(ends_with("lr_scheduler"), fresh=True)
 
 RIGHT = {"lr": (0.025).hex()}
 """The learning rate of 0.1 after two epochs that halve it."""

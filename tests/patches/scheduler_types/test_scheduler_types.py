@@ -1,11 +1,11 @@
 import pytest
 
-from tests.equivalence.proof import ends_with, proofs
+from tests.equivalence.proof import ends_with
 from tests.support.programs import Program
 
 PROGRAM = Program("scheduler-types", "1.9.5", options={"fresh": True})
 
-PROOFS = proofs("scheduler-types", ends_with("doesn't follow PyTorch's LRScheduler API"), fresh=True)
+PROOFS = PROGRAM.proofs(ends_with("doesn't follow PyTorch's LRScheduler API"), fresh=True)
 
 WORDS = {"1.5.10": 'The provided lr scheduler "<torch', "1.6.5": "doesn't follow PyTorch's LRScheduler API"}
 

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("sequential-loader-workers", "2.0.2")
@@ -14,4 +14,4 @@ test_batches_are_unchanged = PROGRAM.unchanged("batches")
 
 ALL = sees(lambda seen: seen["workers"][0] == 3)
 ONE = sees(lambda seen: seen["workers"] == [1, 1, 1])
-PROOFS = proofs("sequential-loader-workers", ALL, "validate", "predict", "loader", right=ONE)
+PROOFS = PROGRAM.proofs(ALL, "validate", "predict", "loader", right=ONE)

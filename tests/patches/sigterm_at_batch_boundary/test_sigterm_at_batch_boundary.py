@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 from tests.support.variants import Variant, environment_of, execute
 
@@ -102,8 +102,7 @@ def test_custom_signal_connector_works(tmp_path):
     assert status == 0 and "trained 2" in output, output
 
 
-PROOFS = proofs(
-    PATCH,
+PROOFS = PROGRAM.proofs(
     hangs,
     "plain",
     recommended="callback",

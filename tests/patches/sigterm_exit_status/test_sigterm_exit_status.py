@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import observes, proofs
+from tests.equivalence.proof import observes
 from tests.support.programs import Program
 
 PROGRAM = Program("sigterm-exit-status", "2.6.6", alone=True)
@@ -14,8 +14,7 @@ test_rank_with_status_143_does_not_kill_the_others = pytest.mark.distributed(
 )
 test_message_of_the_script_is_kept = PROGRAM.unchanged("message", check=observes({"status": 1, "cleaned_up": True}))
 
-PROOFS = proofs(
-    "sigterm-exit-status",
+PROOFS = PROGRAM.proofs(
     observes({"status": 0, "cleaned_up": True}),
     "single",
     recommended="caught",

@@ -1,9 +1,9 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("skipped-epoch-schedulers", "2.5.6", alone=True)
 
-PROOFS = proofs("skipped-epoch-schedulers", sees(lambda seen: len(set(seen["rates"])) == 1), "epoch", "plateau")
+PROOFS = PROGRAM.proofs(sees(lambda seen: len(set(seen["rates"])) == 1), "epoch", "plateau")
 
 test_other_epochs_are_unchanged = PROGRAM.unchanged("whole", "error")
 

@@ -1,14 +1,12 @@
-from tests.equivalence.proof import observes, proofs
+from tests.equivalence.proof import observes
 from tests.support.programs import Program
 
 PROGRAM = Program("slurm-master-addr", "2.0.9", alone=True)
 
-PROOFS = proofs(
-    "slurm-master-addr",
+PROOFS = PROGRAM.proofs(
     observes({"address": "node3", "variable": "node3"}),
     right=observes({"address": "node3-ib", "variable": "node3-ib"}),
 )
 
 FIRST_NODE = observes({"address": "node3", "variable": "node3"})
 test_first_node_is_used_without_the_variable = PROGRAM.unchanged("unset", check=FIRST_NODE)
-test_patch_is_opt_in = PROGRAM.unchanged(check=FIRST_NODE, toggle="default")

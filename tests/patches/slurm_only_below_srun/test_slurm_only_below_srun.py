@@ -77,10 +77,6 @@ def test_launcher_is_detected_in_a_real_slurm_cluster(tmp_path):
             assert by == launchers, (way, done.stdout)
 
 
-def test_patch_is_opt_in():
-    assert not PROGRAM.shim("batch", distribution="lightning", toggle="default").ok
-
-
 PROOFS = (
     *(
         Proof(NAME, ends_with("but this variable is not supported"), case=case, recommended=f"{case}+named")

@@ -1,8 +1,7 @@
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
-NAME = "slurm-signal-at-batch-end"
-PROGRAM = Program(NAME, "2.6.6")
+PROGRAM = Program("slurm-signal-at-batch-end", "2.6.6")
 test_signal_outside_of_a_step_is_handled_as_on_stock = PROGRAM.unchanged("validation", "none", "by-hand")
 
 
@@ -16,4 +15,4 @@ def saves(step, *weights):
     return sees(lambda seen: seen["step"] == step and seen["weights"] == list(weights))
 
 
-PROOFS = (Proof(NAME, shows_bug=saves(2, 3, 2), right=saves(3, 3, 3), case="step", recommended="by-hand"),)
+PROOFS = PROGRAM.proofs(saves(2, 3, 2), "step", right=saves(3, 3, 3), recommended="by-hand")

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("stage-comparison", "2.6.6", alone=True)
@@ -16,8 +16,7 @@ test_other_stages_compare_as_on_stock = PROGRAM.unchanged(
     "others", "compiled", on=("2.0.0", "2.6.6"), observed=only("seen"), check=sees(lambda seen: seen["seen"])
 )
 
-PROOFS = proofs(
-    "stage-comparison",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["counted"] > 50),
     "plain",
     observed=lambda ranks: [{**rank, "counted": rank["counted"] > 50} for rank in ranks],

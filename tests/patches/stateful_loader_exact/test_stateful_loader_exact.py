@@ -1,10 +1,9 @@
 import json
 
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
-NAME = "stateful-loader-exact"
-PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning")
+PROGRAM = Program("stateful-loader-exact", "2.6.6", "pytorch-lightning")
 
 test_loader_continues_after_the_end_of_an_epoch = PROGRAM.fixed(
     "stateful: epoch end",
@@ -28,4 +27,6 @@ def trains_first_on(number):
     )
 
 
-PROOFS = proofs(NAME, trains_first_on(4), "stateful stream: within", recommended="{}, whole", right=trains_first_on(3))
+PROOFS = PROGRAM.proofs(
+    trains_first_on(4), "stateful stream: within", recommended="{}, whole", right=trains_first_on(3)
+)

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import observes, proofs, sees
+from tests.equivalence.proof import observes, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("stateful-loader-restored", "2.6.6")
@@ -16,8 +16,7 @@ test_release_without_loader_states_is_unchanged = PROGRAM.unchanged(
     "estimated", on=("2.1.4",), distribution="pytorch-lightning"
 )
 
-PROOFS = proofs(
-    "stateful-loader-restored",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["restored"] == [] and seen["seen"][0] == 1),
     "estimated",
     recommended="not-estimated",

@@ -1,12 +1,11 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("swa-last-epoch", "2.6.6", alone=True)
 
 test_subclass_that_averages_epoch_ends_is_unchanged = PROGRAM.unchanged("subclass")
 
-PROOFS = proofs(
-    "swa-last-epoch",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["has_last"] is False),
     "plain",
     recommended="subclass",

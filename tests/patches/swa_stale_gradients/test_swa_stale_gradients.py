@@ -1,4 +1,4 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("swa-stale-gradients", "2.6.6")
@@ -9,4 +9,4 @@ STALE, RIGHT = sees(lambda seen: not seen["is_average"]), sees(lambda seen: seen
 test_weights_are_the_average_with_a_gradient_scaler = PROGRAM.fixed(
     "scaler", bug=STALE, right=RIGHT, on=("2.0.0", "2.6.6")
 )
-PROOFS = proofs("swa-stale-gradients", STALE, "norm", recommended="dropped", right=RIGHT)
+PROOFS = PROGRAM.proofs(STALE, "norm", recommended="dropped", right=RIGHT)

@@ -5,7 +5,6 @@ from typing import Callable
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import proofs
 from tests.support.programs import Program
 from tests.support.variants import Result, Variant, environment_of, execute
 
@@ -83,4 +82,4 @@ def _logged(ones: float, numbers: float) -> Callable[[Result], bool]:
     )
 
 
-PROOFS = proofs("synced-mean-batch-sizes", _logged(1.25, 1.0), recommended="metric", right=_logged(1.0, 0.8))
+PROOFS = PROGRAM.proofs(_logged(1.25, 1.0), recommended="metric", right=_logged(1.0, 0.8))

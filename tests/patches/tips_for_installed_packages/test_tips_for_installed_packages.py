@@ -1,4 +1,4 @@
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("tips-for-installed-packages", "2.6.6")
@@ -11,10 +11,4 @@ test_only_the_tip_for_the_installed_package_is_left_out = PROGRAM.fixed(
     right=sees(lambda seen: seen["tips"] == ["litmodels"] and seen["filters"] == 0),
 )
 
-PROOFS = (
-    Proof(
-        "tips-for-installed-packages",
-        sees(lambda seen: seen["tips"] == ["litlogger", "litmodels"]),
-        recommended="quiet",
-    ),
-)
+PROOFS = PROGRAM.proofs(sees(lambda seen: seen["tips"] == ["litlogger", "litmodels"]), recommended="quiet")

@@ -1,14 +1,12 @@
-from tests.equivalence.proof import ends_with, proofs, sees
+from tests.equivalence.proof import ends_with, sees
 from tests.support.programs import Program
 
-NAME = "torchscript-check-inputs"
-PROGRAM = Program(NAME, "2.5.1", alone=True)
+PROGRAM = Program("torchscript-check-inputs", "2.5.1", alone=True)
 
 test_trace_on_the_cpu_is_unchanged = PROGRAM.unchanged("cpu", check=sees(lambda seen: not seen["hooked"]))
 test_trace_with_a_hook_is_unchanged = PROGRAM.unchanged("hook", check=sees(lambda seen: seen["hooked"]))
 
-PROOFS = proofs(
-    NAME,
+PROOFS = PROGRAM.proofs(
     ends_with("RuntimeError: Expected all tensors to be on the same device"),
     "gpu",
     simulated_cuda=True,

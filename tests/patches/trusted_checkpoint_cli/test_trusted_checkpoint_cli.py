@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import ends_with, only, proofs
+from tests.equivalence.proof import ends_with, only
 from tests.support.programs import Program
 
 PROGRAM = Program("trusted-checkpoint-cli", "2.6.6")
@@ -28,4 +28,4 @@ def test_link_that_changes_during_the_check_is_harmless(version):
 
 test_plain_file_is_read_as_on_stock = PROGRAM.unchanged("plain", "allowed")
 
-PROOFS = proofs("trusted-checkpoint-cli", ends_with(REFUSED), recommended="allowed", observed=only("width"))
+PROOFS = PROGRAM.proofs(ends_with(REFUSED), recommended="allowed", observed=only("width"))

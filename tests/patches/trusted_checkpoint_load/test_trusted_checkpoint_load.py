@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import ends_with, only, proofs
+from tests.equivalence.proof import ends_with, only
 from tests.support.programs import Program
 
 PROGRAM = Program("trusted-checkpoint-load", "2.3.3", "pytorch-lightning")
@@ -70,8 +70,7 @@ def test_file_that_others_can_write_is_refused_at_load_time(version, case):
     assert ("chmod o-w" in hint) is (case == "opened") and "Options" not in result.observations[0], hint
 
 
-PROOFS = proofs(
-    "trusted-checkpoint-load",
+PROOFS = PROGRAM.proofs(
     ends_with(REFUSED),
     recommended="",
     observed=only("loaded", "resumed"),

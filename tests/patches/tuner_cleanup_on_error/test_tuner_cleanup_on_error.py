@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from tests.differential.trial import Release, difference, named
-from tests.equivalence.proof import Observations, proofs, sees
+from tests.equivalence.proof import Observations, sees
 from tests.support.programs import Program
 
 PATCH = "tuner-cleanup-on-error"
@@ -139,8 +139,7 @@ def test_model_with_a_traced_part_is_searched():
     assert not difference("traced", "2.6.6", "tuner-cleanup-on-error")
 
 
-PROOFS = proofs(
-    PATCH,
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: bool(seen["changed"])),
     "lr_find",
     "scale_batch_size",

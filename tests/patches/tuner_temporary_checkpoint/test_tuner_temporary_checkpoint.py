@@ -1,7 +1,7 @@
 import pytest
 
 from lightning_patches.patches.finders import tuner_temporary_checkpoint
-from tests.equivalence.proof import ends_with, proofs, sees
+from tests.equivalence.proof import ends_with, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("tuner-temporary-checkpoint", "2.6.6", alone=True)
@@ -48,8 +48,7 @@ def test_explicit_weights_only_is_respected():
     assert asked == [((".lr_find_1.ckpt", None, True), {}), ((".lr_find_1.ckpt", None), {"weights_only": True})]
 
 
-PROOFS = proofs(
-    "tuner-temporary-checkpoint",
+PROOFS = PROGRAM.proofs(
     ends_with(ERROR),
     "lr_callback",
     "scale_batch_size",

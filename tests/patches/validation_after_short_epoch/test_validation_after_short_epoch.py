@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import only, proofs, sees
+from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("validation-after-short-epoch", "2.6.6")
@@ -24,8 +24,7 @@ def test_accumulated_gradients_are_kept():
     assert [what for what in shim["seen"] if what != "validate"] == stock["seen"]
 
 
-PROOFS = proofs(
-    "validation-after-short-epoch",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: "validate" not in seen["seen"] and seen["lr"] == (0.1).hex()),
     "",
     "plateau",

@@ -1,8 +1,7 @@
-from tests.equivalence.proof import observes, proofs, sees
+from tests.equivalence.proof import observes, sees
 from tests.support.programs import Program
 
-PATCH = "validation-before-minimum"
-PROGRAM = Program(PATCH, "1.8.6")
+PROGRAM = Program("validation-before-minimum", "1.8.6")
 
 
 def test_interval_of_validation_is_kept_before_the_minimum():
@@ -17,8 +16,7 @@ def _after_each_batch(seen):
     return seen["validations"] == list(range(2, 13))
 
 
-PROOFS = proofs(
-    PATCH,
+PROOFS = PROGRAM.proofs(
     sees(_after_each_batch),
     "",
     "steps",

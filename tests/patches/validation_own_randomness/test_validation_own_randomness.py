@@ -1,8 +1,7 @@
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
-NAME = "validation-own-randomness"
-PROGRAM = Program(NAME, "2.6.6", alone=True)
+PROGRAM = Program("validation-own-randomness", "2.6.6", alone=True)
 
 
 def test_shuffled_validation_differs_between_epochs():
@@ -11,8 +10,6 @@ def test_shuffled_validation_differs_between_epochs():
     assert shim["trained"] == shim["alone"] and len(epochs) == 3
 
 
-test_patch_is_opt_in = PROGRAM.unchanged(toggle="default")
-
 test_evaluation_outside_training_is_unchanged = PROGRAM.unchanged("validate")
 
-PROOFS = proofs(NAME, sees(lambda seen: seen["trained"] != seen["alone"]), recommended="generator")
+PROOFS = PROGRAM.proofs(sees(lambda seen: seen["trained"] != seen["alone"]), recommended="generator")

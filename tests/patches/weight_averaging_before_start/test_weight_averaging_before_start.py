@@ -3,7 +3,7 @@ from functools import cache
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import observes, proofs
+from tests.equivalence.proof import observes
 from tests.support.programs import Program
 
 PROGRAM = Program("weight-averaging-before-start", "2.6.0")
@@ -61,8 +61,7 @@ def _weights(steps):
     return observes({"validated": values, "saved": values, "trained": values[-1]})
 
 
-PROOFS = proofs(
-    "weight-averaging-before-start",
+PROOFS = PROGRAM.proofs(
     _weights([1.0] * 6),
     "never",
     recommended="without",

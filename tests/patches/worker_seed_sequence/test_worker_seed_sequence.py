@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import proofs, sees
+from tests.equivalence.proof import sees
 from tests.support.programs import Program
 
 PROGRAM = Program("worker-seed-sequence", "2.6.1")
@@ -51,8 +51,7 @@ def test_each_epoch_and_seed_draws_different_numbers(distribution, version, case
     assert len(announced) == 1, patched
 
 
-PROOFS = proofs(
-    "worker-seed-sequence",
+PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["seed 1"]["torch"][0] == seen["seed 1"]["torch"][1]),
     "fork",
     observed=lambda ranks: [{seed: [v["torch"], v["python"]] for seed, v in rank.items()} for rank in ranks],

@@ -1,10 +1,9 @@
 import pytest
 
-from tests.equivalence.proof import only, proofs
+from tests.equivalence.proof import only
 from tests.support.programs import Program
 
-PATCH = "worker-shutdown-error"
-PROGRAM = Program(PATCH, "2.6.6", alone=True)
+PROGRAM = Program("worker-shutdown-error", "2.6.6", alone=True)
 
 
 def crashes(result):
@@ -26,4 +25,4 @@ def test_successful_training_ends_as_on_stock(version):
 
 test_workers_without_errors_end_as_on_stock = PROGRAM.unchanged("healthy")
 
-PROOFS = proofs(PATCH, crashes, recommended="plain", observed=only("weights", "left", "torn_down"))
+PROOFS = PROGRAM.proofs(crashes, recommended="plain", observed=only("weights", "left", "torn_down"))
