@@ -26,6 +26,9 @@ PARTS: dict[str, dict[str, str]] = {
 Fabric is called Lite in 1.8. Releases before 1.8 have only ``pytorch_lightning``.
 """
 
+MARKER = "lightning-patches: "
+"""Start of the comment with which a fork marks each change; the patch's name follows."""
+
 FORBIDDEN = {"2.6.2", "2.6.3"}
 """Releases that were compromised on PyPI and withdrawn (``unpatched.ADVISORY``)."""
 

@@ -15,14 +15,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Optional, Union
 
 from lightning_patches import system
-from lightning_patches.engine.distributions import Part
+from lightning_patches.engine.distributions import MARKER, Part
 
 MAX_SOURCE = 192 << 10
 """Largest module that is read, in bytes; the largest module of a release has 80 KB. Below Python 3.11, an expression
 that is nested 130,000 levels deep (two bytes per level) crashes Python's parser."""
 ABSENT = "absent"
-MARKER = "lightning-patches: "
-"""Start of the comment with which a diff marks changed lines; the patch's name follows."""
 
 _FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 

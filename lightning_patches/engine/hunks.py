@@ -5,6 +5,8 @@ A diff has the paths and module names of the ``lightning`` package (``pytorch/tu
 ``@@`` of a hunk is the qualified name of the function or class that the hunk belongs to. The hunk's context must occur
 there exactly once. Line numbers are not used here; they are for readers and for ``patch --fuzz=0``, which gives the
 same files.
+
+Each change in a forked file has a comment with the patch's name. The files of our diffs do not repeat it.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from pathlib import Path
 from typing import Iterable, Iterator, Optional, Tuple
 
 from lightning_patches.engine import distributions
+from lightning_patches.engine.distributions import MARKER
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 DIFFS = _PACKAGE.parent / "upstream" / "diffs"
@@ -36,7 +39,7 @@ class Hunk:
 
     Args:
         section: qualified name of the function or class with the change; "" for the whole file.
-        lines: ``(kind, text)`` with kind " ", "-" or "+".
+        lines: ``(kind, text)`` with kind " ", "-" or "+", and with the comment that names the patch.
         numbers: number of the first line before and after the change, in the newest affected release.
     """
 
@@ -97,10 +100,44 @@ def parse_changes(name: str, body: str) -> Changes:
         if left != [0, 0] or all(kind == " " for kind, _ in content):
             raise DiffError(f"{name}: {match.group(0)!r} has another number of lines than its header states")
         numbers = int(match.group(1)), int(match.group(3))
-        changes[-1][1].append(Hunk(match.group(5), tuple(content), numbers))
+        changes[-1][1].append(Hunk(match.group(5), tuple(_marked(name.partition(".")[0], content)), numbers))
     if not changes or not all(hunks for _, hunks in changes):
         raise DiffError(f"{name}: the diff changes nothing")
     return tuple((path, tuple(hunks)) for path, hunks in changes)
+
+
+def _marked(patch: str, lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Add the comment that names the patch above the first added line, unless an added line has it."""
+    added = [text for kind, text in lines if kind == "+"]
+    comment = f"# {MARKER}{patch}"
+    if not added or any(re.search(rf"{comment}(?![\w-])", text) for text in added):
+        return lines
+    first = [kind for kind, _ in lines].index("+")
+    code = next(filter(str.strip, added), "")
+    indent = code[: len(code) - len(code.lstrip())]
+    return [*lines[:first], ("+", indent + comment), *lines[first:]]
+
+
+def lines_in_file(patch: str, hunk: Hunk) -> list[tuple[str, str]]:
+    """Return a hunk's lines without the comment that :func:`parse_changes` adds."""
+    first, *others = [line for line in hunk.lines if line[0] == "+"] or [("", "")]
+    is_comment = bool(others) and first[1].strip() == f"# {MARKER}{patch}"
+    return [line for line in hunk.lines if line is not first or not is_comment]
+
+
+def text_of(changes: Changes) -> str:
+    """Format changes as a unified diff for other tools."""
+    parts = []
+    for path, hunks in changes:
+        old = "/dev/null" if hunks[0].is_new_file else f"a/{path}"
+        parts += [f"--- {old}\n+++ b/{path}\n", *map(text_of_hunk, hunks)]
+    return "".join(parts)
+
+
+def text_of_hunk(hunk: Hunk) -> str:
+    before, after = hunk.numbers
+    heading = f"@@ -{before},{len(hunk.before)} +{after},{len(hunk.after)} @@ {hunk.section}".rstrip()
+    return "".join(f"{line}\n" for line in [heading, *(kind + text for kind, text in hunk.lines)])
 
 
 # -------------------------------------------------------------------- namespaces

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Callable, Iterable, Literal, Optional
@@ -17,7 +17,7 @@ from packaging.version import Version
 
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
-from lightning_patches.engine.fingerprints import MARKER
+from lightning_patches.engine.distributions import MARKER
 from lightning_patches.engine.hunks import (
     DIFFS,
     Changes,
@@ -25,9 +25,12 @@ from lightning_patches.engine.hunks import (
     Hunk,
     apply_places,
     line_in,
+    lines_in_file,
     locate,
     parse_changes,
     path_in,
+    text_of,
+    text_of_hunk,
 )
 from lightning_patches.fork import carried
 from lightning_patches.patch import Patch
@@ -131,8 +134,9 @@ def _parsed(path: Path, text: str) -> Diff:
         "\n".join([f"--- /dev/null\n+++ b/{target}\n@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines), ""])
         for target, lines in added.items()
     )
-    whole = header_text(header) + body
-    return Diff(path, header, typed, parse_changes(path.name, body), whole, hashlib.sha256(whole.encode()).hexdigest())
+    changes = parse_changes(path.name, body)
+    whole = header_text(header) + text_of(changes)
+    return Diff(path, header, typed, changes, whole, hashlib.sha256(whole.encode()).hexdigest())
 
 
 # -------------------------------------------------------------------- application
@@ -219,10 +223,10 @@ def renewed(diff: Diff, reader: Reader) -> str:
         parts.append(f"--- a/{path}\n+++ b/{path}")
         shift = 0
         for hunk, place in zip(hunks, locate(diff.path.name, "lightning", content, where, hunks, reverse=False)):
-            old, new = len(place.old), len(place.new)
-            heading = f"@@ -{place.start + 1},{old} +{place.start + 1 + shift},{new} @@ {hunk.section}".rstrip()
-            parts.append("\n".join([heading, *(kind + line for kind, line in hunk.lines)]))
-            shift += new - old
+            numbers = (place.start + 1, place.start + 1 + shift)
+            in_file = replace(hunk, lines=tuple(lines_in_file(diff.name, hunk)), numbers=numbers)
+            parts.append(text_of_hunk(in_file).rstrip("\n"))
+            shift += len(place.new) - len(place.old)
     return "\n".join(parts) + "\n"
 
 

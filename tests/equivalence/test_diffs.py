@@ -129,8 +129,7 @@ Affected: >=2.0.0
 ---
 --- a/pytorch/loop.py
 +++ b/pytorch/loop.py
-@@ -3,1 +3,3 @@ Loop.run
-+        # lightning-patches: compiled-log
+@@ -3,1 +3,2 @@ Loop.run
 +        self.reset()  # see lightning.pytorch.loop
          self.advance()
 """
@@ -152,6 +151,15 @@ def test_context_is_searched_in_the_named_function_only(tmp_path):
         "        self.advance()",
     ]
     assert lines[:2] + lines[4:] == FILE.splitlines()
+
+
+def test_comment_that_names_the_patch_is_not_added_twice(tmp_path):
+    without = made_up(tmp_path)
+    line = "+        self.reset()"
+    typed = PATCH.replace("+3,2", "+3,3").replace(line, f"+        # lightning-patches: compiled-log\n{line}")
+    assert made_up(tmp_path, typed).changes == without.changes
+    reader = {"lightning/pytorch/loop.py": FILE}.get
+    assert _diffs.renewed(made_up(tmp_path, typed), reader) == _diffs.renewed(without, reader) == without.path.read_text()
 
 
 @pytest.mark.parametrize(
@@ -177,7 +185,7 @@ def test_missing_file_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        PATCH.replace("+3,3", "+3,4"),
+        PATCH.replace("+3,2", "+3,3"),
         PATCH.replace("\n---\n", "\n"),
         PATCH.replace("Affected:", "affected:"),
         PATCH.replace("+++ b/pytorch/loop.py", "+++ b/pytorch/other.py"),

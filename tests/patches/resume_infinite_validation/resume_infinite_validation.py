@@ -1,4 +1,4 @@
-""" "cannot convert float infinity to integer" on resume, if the validation set has no length. Cases: ``stream``,
+"""A resume fails with "cannot convert float infinity to integer" if the validation set has no length. Cases: ``stream``,
 ``sized`` (a validation set that has a length)."""
 
 import os
