@@ -1,5 +1,5 @@
-"""A resume fails with "cannot convert float infinity to integer" if the validation set has no length. Cases: ``stream``,
-``sized`` (a validation set that has a length)."""
+"""A resume fails with "cannot convert float infinity to integer" if the validation set has no length. Cases:
+``stream``, ``sized`` (a validation set that has a length)."""
 
 import os
 
