@@ -40,18 +40,23 @@ def watch(module: Any) -> Optional[GradientSync]:
         module: the strategy's wrapper of the user's module, possibly inside a ``torch.compile`` wrapper.
 
     Returns:
-        ``None`` if DDP does not reduce the gradients (FSDP, DeepSpeed, one device), or torch is older than 2.1, which
-        has no hook for a completed gradient.
+        ``None`` if DDP does not reduce the gradients (FSDP, DeepSpeed, one device), or :func:`cannot_watch`.
     """
-    import torch
     from torch.nn.parallel import DistributedDataParallel
 
     module = uncompiled(module)
-    if not isinstance(module, DistributedDataParallel) or not hasattr(
-        torch.Tensor, "register_post_accumulate_grad_hook"
-    ):
+    if not isinstance(module, DistributedDataParallel) or cannot_watch(module):
         return None
     return None if getattr(module, "_use_python_reducer", False) else GradientSync(module)
+
+
+def cannot_watch(module: Any) -> bool:
+    """True for a DDP module with torch older than 2.1, which has no hook for a completed gradient."""
+    import torch
+    from torch.nn.parallel import DistributedDataParallel
+
+    is_ddp = isinstance(uncompiled(module), DistributedDataParallel)
+    return is_ddp and not hasattr(torch.Tensor, "register_post_accumulate_grad_hook")
 
 
 class GradientSync:

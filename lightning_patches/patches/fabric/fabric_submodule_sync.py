@@ -30,6 +30,8 @@ def _init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
         sync = _ddp_gradients.watch(parts["_forward_module"])
         if sync is not None:
             self.__dict__[_SYNC] = sync
+        elif _ddp_gradients.cannot_watch(parts["_forward_module"]):
+            return  # with items, the program would train without synchronization and without stock's error
         if _is_container(parts["_original_module"]):
             object.__setattr__(self, "__class__", _with_items(self.__class__))
 
@@ -196,7 +198,7 @@ PATCH = Patch(
     "through `.module`, use `fabric.no_backward_sync`, or call `torch.autograd.grad`. Gradients that only "
     "some ranks have are not averaged, and a warning names the ranks and parts. Gradients are averaged "
     "after the backward, not during it. With mixed precision, a part that is called directly runs without "
-    "autocast: put the call under `fabric.autocast()`. With torch older than 2.1 nothing is averaged. "
+    "autocast: put the call under `fabric.autocast()`. With torch older than 2.1 the patch changes nothing. "
     "Programs that bypass DDP on purpose are unchanged, unless they also access all trained parameters "
     "through the wrapper. Without the patch, set up each trained part separately, as the maintainers "
     "recommend.",

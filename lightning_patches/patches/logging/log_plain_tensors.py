@@ -132,7 +132,7 @@ def _log_result(original: Callable[..., None], namespace: str) -> Callable[..., 
         suffix = f".{index}" if add_dataloader_idx and index is not None else ""
         key = f"{fx}.{name}{suffix}"
         is_plain = as_shipped and names["recursive_detach"] is detach and type(value) is names["Tensor"]
-        metric: Any = self.get(key) if is_plain and not value.is_xla else None
+        metric: Any = self.get(key) if is_plain and value.device.type != "xla" else None
         meta: Any = None if metric is None else metric.meta
         # Check if Lightning's new record would equal the stored one. If that is not obvious, let Lightning handle it.
         if (

@@ -101,6 +101,7 @@ def attribute(usage):
     return gradients(models["student"])
 
 
+@part("older_torch")
 @part("access")
 def item(usage):
     models = pair()

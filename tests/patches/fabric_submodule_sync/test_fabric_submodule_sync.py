@@ -7,6 +7,7 @@ from typing import Any, Callable
 import pytest
 import torch
 
+from lightning_patches.patch import Need
 from lightning_patches.patches.fabric import fabric_submodule_sync
 from tests.equivalence.proof import Observations, proofs
 from tests.support.variants import Result, Variant, run
@@ -112,6 +113,8 @@ def test_gradients_on_a_gpu_are_averaged() -> None:
 def test_torch_without_accumulation_hooks_is_unchanged() -> None:
     stock, shim = (variant(NEWEST, shim=shim, cases="older_torch") for shim in (False, True))
     assert seen(shim, "hooks_on_accumulators") == seen(stock, "hooks_on_accumulators")
+    assert seen(shim, "item") == seen(stock, "item")
+    assert all(REFUSED["item"] in rank["error"] for rank in seen(shim, "item"))
 
 
 def test_method_works_on_one_device_as_on_two() -> None:
@@ -203,6 +206,7 @@ PROOFS = proofs(
     "gan",
     observed=_by_usage("container"),
     recommended_observed=_by_usage("recommended"),
+    needs=(Need("torch:Tensor.register_post_accumulate_grad_hook"),),
 )
 SYNCED = (r"\.\d+: (gradients|weights|saw (norm|score|without gradient)) ",)
 

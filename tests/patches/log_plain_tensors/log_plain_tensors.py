@@ -3,9 +3,9 @@
 Cases: ``plain``; ``other`` (another option in the third step), ``changed`` (a callback changes the record),
     ``replaced`` (the record's class is replaced), ``rounded`` and ``detached`` (a step of Lightning is replaced),
     ``subclass`` (a tensor of another class), ``trainer`` (a Trainer's subclass), ``wrapped`` (the log method of the
-    Trainer's collection), ``iterator`` (the step takes the loader's), ``compiled`` (logged in a compiled function); and
-    invalid logs: ``two`` elements, the ``name`` of the loader, from a wrong ``hook``; ``logger`` (requested, but
-    missing), ``barebones``. All log once without a Trainer.
+    Trainer's collection), ``iterator`` (the step takes the loader's), ``compiled`` (logged in a compiled function),
+    ``torch-1`` (tensors lack ``is_xla``); and invalid logs: ``two`` elements, the ``name`` of the loader, from a wrong
+    ``hook``; ``logger`` (requested, but missing), ``barebones``. All log once without a Trainer.
 """
 
 import sys
@@ -120,6 +120,8 @@ def train():
             log(self, *args, **options)
 
         result._ResultCollection.log = wrapper
+    if case == "torch-1":
+        torch.Tensor.is_xla = property(lambda self: object().is_xla)
     loader = DataLoader(TensorDataset(torch.arange(16.0).reshape(8, 2)), batch_size=1)
     model, options = Iterator() if case == "iterator" else Model(), {"max_epochs": 2}
     if case == "barebones":

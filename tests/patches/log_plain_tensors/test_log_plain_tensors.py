@@ -42,6 +42,10 @@ test_compiled_function_logs_as_on_stock = PROGRAM.unchanged(
     "compiled", on=("2.5.0", "2.6.6"), observed=lambda ranks: [{**rank, "counted": None} for rank in ranks]
 )
 
+test_torch_1_logs_as_on_stock = PROGRAM.unchanged(
+    "torch-1", on=("2.0.0", "2.2.5"), observed=lambda ranks: [{**rank, "counted": None} for rank in ranks]
+)
+
 PROOFS = PROGRAM.proofs(
     sees(lambda seen: seen["counted"] > 400),
     "plain",
