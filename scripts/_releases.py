@@ -13,10 +13,12 @@ import tempfile
 import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Callable, Iterator, Optional
 
+cache = lru_cache(maxsize=None)
+"""As in ``functools`` from Python 3.9 on. Some scenarios import this module with Python 3.8."""
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = ROOT / "lightning_patches" / "fork" / "releases.lock"
 DISTRIBUTIONS = ("lightning", "pytorch-lightning")

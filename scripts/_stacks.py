@@ -10,9 +10,12 @@ The environments are in the tests' cache, and are removed after their runs.
 from __future__ import annotations
 
 import concurrent.futures
+import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Optional
 
@@ -20,18 +23,22 @@ from packaging.version import Version
 
 from lightning_patches.engine import gate
 from lightning_patches.fork import diffs as _diffs
+from lightning_patches.patch import Need
 from tests.equivalence import boundaries
 from tests.equivalence.proof import Proof
 from tests.support import pythons
 from tests.support.variants import ROOT, Result, Variant, run
 
-import _releases  # isort: skip  (tests.support.variants has put scripts/ on the path)
+import _environment  # isort: skip  (tests.support.variants has put scripts/ on the path)
+import _releases  # isort: skip
 
 DISTRIBUTION = "pytorch-lightning"
 """It has the same code as ``lightning``, and can be imported from 2.0.0 on."""
 CURED, NOT_THERE, NOT_SUPPORTED = "cured", "not there", "not supported"
-NOT_CURED, WORSE, BROKEN = "not cured", "worse", "cannot be shown"
-STATES = (CURED, NOT_THERE, NOT_SUPPORTED, BROKEN, NOT_CURED, WORSE)
+NOT_CURED, WORSE, BROKEN, FAILS = "not cured", "worse", "cannot be shown", "stock fails"
+STATES = (CURED, NOT_THERE, NOT_SUPPORTED, BROKEN, FAILS, NOT_CURED, WORSE)
+WRONG = (FAILS, NOT_CURED, WORSE)
+"""States that fail the proof. If stock fails for another reason than the bug, the case must state what it needs."""
 TIMEOUT = 240
 NEEDED = (
     *("fsspec[http]", "jsonargparse[signatures]", "lightning-utilities", "packaging", "PyYAML", "requests"),
@@ -61,8 +68,8 @@ class Stack:
 OF_2023 = ("numpy<2", "torchmetrics==1.2.1", "jsonargparse[signatures]==4.32.1", "aiohttp==3.10.11")
 OF_1X = ("lightning-utilities==0.11.9", "fsspec==2024.10.0", "tensorboardX==2.6.2.2", "pyDeprecate==0.3.2")
 STACKS = (
-    Stack("1.13.1", ("3.8",), ("1.9.5", "1.8.6"), (*OF_2023, *OF_1X)),
-    Stack("2.0.1", ("3.8",), ("2.0.9",), OF_2023),
+    Stack("1.13.1", ("3.8",), ("1.8.6", "1.9.5", "2.0.9"), (*OF_2023, *OF_1X)),
+    Stack("2.0.1", ("3.10",), ("1.9.5", "2.0.9"), (*OF_2023, *OF_1X)),
     Stack("2.15.0", ("3.14", "3.13"), ("2.6.6", "2.2.5")),
 )
 
@@ -97,7 +104,8 @@ def made(stack: Stack, torch_index: str) -> str:
 
     Args:
         stack: which.
-        torch_index: package index to take torch from.
+        torch_index: the only package index to take torch from; empty for PyTorch's index of builds for CPUs, then
+            pip's index, which has the build for CUDA: gigabytes.
 
     Raises:
         NoStackError: with the reason.
@@ -112,18 +120,27 @@ def made(stack: Stack, torch_index: str) -> str:
     torch = f"torch=={stack.torch}"
     pinned = {requirement.rstrip("=<>.0123456789") for requirement in stack.beside}
     needed = [name for name in NEEDED if name not in pinned]
-    for command in (
-        [base, "-m", "venv", str(directory)],
-        [*pip, torch, "--index-url", torch_index],
-        [*pip, torch, *stack.beside],
-        [*pip, torch, *stack.beside, *needed],
-        [*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)],
-    ):
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode:
-            last = (done.stdout.strip().splitlines() or ["no output"])[-1]
-            raise NoStackError(f"{' '.join(command[:4])} ... failed: {last[-200:]}")
+    run_or_refuse([base, "-m", "venv", str(directory)])
+    indexes = [torch_index] if torch_index else [_environment.CPU_INDEX, ""]
+    run_or_refuse(*([*pip, "--retries=1", torch, *(["--index-url", index] if index else [])] for index in indexes))
+    run_or_refuse([*pip, torch, *stack.beside])
+    run_or_refuse([*pip, torch, *stack.beside, *needed])
+    run_or_refuse([*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
     return str(python)
+
+
+def run_or_refuse(*commands: list[str]) -> None:
+    """Run these commands until one succeeds.
+
+    Raises:
+        NoStackError: none did; with the last line of the last one's output.
+    """
+    for command in commands:
+        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode == 0:
+            return
+    last = (done.stdout.strip().splitlines() or ["no output"])[-1]
+    raise NoStackError(f"{' '.join(command[:4])} ... failed: {last[-200:]}")
 
 
 def version_of(python: str) -> str:
@@ -132,19 +149,21 @@ def version_of(python: str) -> str:
     return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
-def cases(release: str) -> list[Proof]:
-    """One case of each patch that a release needs, but for those that need a device."""
+def cases(release: str, names: Sequence[str] = ()) -> list[Proof]:
+    """One case of each patch (of these, if any are named) that a release needs, but for those that need a device."""
     found: dict[str, Proof] = {}
     for proof in boundaries.proofs():
+        if names and proof.patch not in names:
+            continue
         affected = release in gate.affected_releases(_diffs.record(proof.patch))
         if affected and not proof.simulated_cuda and Version(release) >= Version(proof.since or "0"):
             found.setdefault(proof.patch, proof)
     return list(found.values())
 
 
-def look_at_all(release: str, python: str, jobs: int, most: Optional[int] = None) -> dict[str, Seen]:
-    """Return the result of each patch on a release, by name."""
-    known, chosen = verdicts(release, python), cases(release)[:most]
+def look_at_all(release: str, python: str, jobs: int, chosen: list[Proof]) -> dict[str, Seen]:
+    """Return the result of each of these cases on a release, by the patch's name."""
+    known = verdicts(release, python)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         seen = pool.map(lambda proof: look(proof, release, python, known[proof.patch]), chosen)
         return {proof.patch: one for proof, one in zip(chosen, seen)}
@@ -164,14 +183,26 @@ def verdicts(release: str, python: str) -> dict[str, tuple[str, str]]:
 
 def look(proof: Proof, release: str, python: str, verdict: tuple[str, str]) -> Seen:
     """Run a case in the stock and in the shim variant of a stack, and judge."""
+    if lacking := missing_feature(proof.needs, python):
+        return Seen("not run", "not run", NOT_SUPPORTED, lacking)
     stock = run_case(proof, Variant(DISTRIBUTION, release, python=python))
     toggle = proof.patch if proof.alone else f"1,{proof.patch}"
     shim = run_case(proof, Variant(DISTRIBUTION, release, shim=True, python=python), toggle)
     seen = judge(proof, stock, shim, verdict)
-    if seen.state not in (NOT_THERE, NOT_CURED, WORSE) and (seen.state, seen.shim) != (BROKEN, "right"):
+    if seen.state not in (NOT_THERE, NOT_CURED, WORSE) and (seen.state, seen.shim) != (FAILS, "right"):
         return seen
     reference = run_reference(proof, release, python)
     return seen if reference is None else compare(seen, proof, stock, shim, reference)
+
+
+@cache
+def missing_feature(needs: tuple[Need, ...], python: str) -> str:
+    """Return the feature that a case needs and a stack lacks, as a reason; "" if it has all."""
+    program = "from lightning_patches.engine.gate import missing_feature; from lightning_patches.patch import Need; "
+    program += f"print(missing_feature({needs}, imports=True))"
+    variables = {**os.environ, "_LIGHTNING_PATCHES_IMPORT_ONLY": "1"}
+    command = [python, "-c", program]
+    return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def run_reference(proof: Proof, release: str, python: str) -> Optional[Result]:
@@ -205,10 +236,11 @@ def judge(proof: Proof, stock: Result, shim: Result, verdict: tuple[str, str]) -
         of_shim = "differs"
     if of_stock == "right":
         if of_shim == "right":
-            return Seen(of_stock, of_shim, NOT_THERE, verdict[1] if verdict[0] == "not-affected" else "")
+            why = verdict[1] if verdict[0] == "not-affected" else "stock is right with this torch"
+            return Seen(of_stock, of_shim, NOT_THERE, why)
         return Seen(of_stock, of_shim, WORSE, short(shim))
     if of_stock == "fails":
-        return Seen(of_stock, of_shim, BROKEN, short(stock))
+        return Seen(of_stock, of_shim, FAILS, short(stock))
     if of_shim == "right":
         return Seen(of_stock, of_shim, CURED)
     if verdict[0] == "not-supported" and of_shim == "bug":
@@ -229,11 +261,12 @@ def compare(seen: Seen, proof: Proof, stock: Result, shim: Result, reference: Re
         *(boundaries.view(proof.observed, r) for r in (stock, shim)),
     )
     if word(proof, reference) != "right":
-        if seen.state == NOT_CURED and of_shim == right:
+        # Compare the errors, too: programs that fail before they observe anything have equal observations.
+        if seen.state == NOT_CURED and of_shim == right and last_line(shim) == last_line(reference):
             return replace(seen, state=BROKEN, why=f"what is right there ends as the shim does: {short(reference)}")
     elif seen.state == NOT_THERE and of_stock != right:
         return replace(seen, state=BROKEN, why=f"stock shows no bug, but {difference(of_stock, right)}")
-    elif seen.state == BROKEN and of_shim == right:
+    elif seen.state == FAILS and of_shim == right:
         return replace(seen, state=CURED, why=f"stock does not end as reported: {seen.why}")
     elif seen.state == WORSE and of_shim == right:
         why = f"stock does not end as reported: it ends well, and wrong: {difference(of_stock, right)}"
@@ -247,6 +280,10 @@ def word(proof: Proof, result: Result) -> str:
     except KeyError:  # the program failed before it observed this
         return "fails"
     return "bug" if shows_bug else "right" if result.ok and result.observations else "fails"
+
+
+def last_line(result: Result) -> str:
+    return next((line.strip() for line in reversed(result.output.splitlines()) if line.strip()), "")
 
 
 def short(result: Result) -> str:

@@ -14,7 +14,7 @@ from packaging.version import InvalidVersion, Version
 
 from lightning_patches.engine import fingerprints
 from lightning_patches.engine.distributions import FORBIDDEN, Namespace, Part
-from lightning_patches.patch import Patch, Target
+from lightning_patches.patch import Need, Patch, Target
 
 _COMPARISONS = {">=": operator.ge, "<=": operator.le, "==": operator.eq, "<": operator.lt}
 
@@ -65,20 +65,19 @@ def decide(patch: Patch, namespace: Namespace) -> Decision:
     decision = decide_source(patch, parts)
     if decision.verdict != "pending":
         return decision
-    lacking = missing_feature(patch)
+    lacking = missing_feature(patch.needs)
     return Decision("not-supported", lacking) if lacking else decision
 
 
-def missing_feature(patch: Patch, imports: bool = False) -> str:
-    """Return the reason if another package lacks a feature that the patch needs; "" if not, or if that is not known
-    yet.
+def missing_feature(needs: Iterable[Need], imports: bool = False) -> str:
+    """Return the reason if another package lacks one of these features; "" if not, or if that is not known yet.
 
     Args:
-        patch: the patch.
+        needs: the features.
         imports: import packages that are not imported yet; otherwise, their features are not checked. Set it only after
             Lightning has been imported.
     """
-    for need in patch.needs:
+    for need in needs:
         module_name, _, attribute = need.location.partition(":")
         package = module_name.partition(".")[0]
         if package not in sys.modules and not imports:

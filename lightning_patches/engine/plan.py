@@ -91,7 +91,7 @@ class Plan:
         """
         refused = {}
         for patch in {patch.name: patch for patch, _ in self.targets[module] if patch.needs}.values():
-            lacking = gate.missing_feature(patch, imports=True)
+            lacking = gate.missing_feature(patch.needs, imports=True)
             if lacking and self.decisions[patch.name].verdict == "pending":
                 self.decisions[patch.name] = Decision("not-supported", lacking)
                 refused[patch.name] = lacking

@@ -166,7 +166,7 @@ def progress(trainer: Any) -> tuple[int, int]:
 def weights_of(module: Any) -> list[Any]:
     """The parameters by name; zero where a parameter is pruned, whatever its value would be without the mask."""
     buffers = dict(module.named_buffers())
-    named = sorted((name.removesuffix("_orig"), one.detach()) for name, one in module.named_parameters())
+    named = sorted((name.replace("_orig", ""), one.detach()) for name, one in module.named_parameters())
     return [one * buffers.get(f"{name}_mask", 1) for name, one in named]
 
 
@@ -708,7 +708,7 @@ def after_stop(case: str) -> dict[str, Any]:
     Args:
         case: configuration and stop, ``"plain: last batch"``; with ``", whole"``, those of the uninterrupted run.
     """
-    name, _, stop = case.removesuffix(", whole").partition(": ")
+    name, _, stop = case.replace(", whole", "").partition(": ")
     with Stopped(CONFIGURATIONS[name], (stop,)) as stopped:
         events = stopped.expected(stop) if case.endswith(", whole") else stopped.resumed(stop)
     return {"events": [json.dumps(event) for event in events]}

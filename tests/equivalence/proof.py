@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
+from lightning_patches.patch import Need
+
+COMPILE = Need("torch:compile")
 Observations = list[dict[str, Any]]
 
 
@@ -36,6 +39,7 @@ class Proof:
         alone: shim and fork have only this patch, since the reference variant shows other bugs of the catalogue.
         since: first release with the API that the case uses; not needed for Fabric if ``case`` contains ``fabric``.
         fresh: the scenario needs a new Python process, see :func:`tests.support.variants.run`.
+        needs: features of other packages that the program uses, and that ``scripts/_stacks.py`` checks.
         old_torch: newer torch versions have fixed the bug. The case runs with the Python of ``tests/support/old_torch``
             on the releases that it can import, and is skipped without it. Only for patches with a ``probe``.
         right: takes the result of a patched run, and returns True if it is right beyond the comparison.
@@ -54,6 +58,7 @@ class Proof:
     alone: bool = False
     since: str = ""
     fresh: bool = False
+    needs: tuple[Need, ...] = ()
     old_torch: bool = False
     right: Optional[Callable[[Any], bool]] = None
     note: str = ""

@@ -24,6 +24,11 @@ def failed(error):
     return Result(1, f"Traceback\n{error}", [{"error": error}])
 
 
+def died(error):
+    """It failed before it observed anything."""
+    return Result(1, f"Traceback\n{error}")
+
+
 @pytest.mark.parametrize(
     ("stock", "shim", "reference", "state"),
     [
@@ -36,13 +41,14 @@ def failed(error):
         (ended(2), ended(3), ended(1), stacks.WORSE),
         (ended(2), ended(1), ended(1), stacks.CURED),  # stock is silently wrong
         (failed("another"), ended(1), ended(1), stacks.CURED),
-        (failed("another"), ended(2), ended(1), stacks.BROKEN),
-        (failed("another"), ended(1), failed("another"), stacks.BROKEN),
-        (failed("another"), failed("another"), None, stacks.BROKEN),
+        (failed("another"), ended(2), ended(1), stacks.FAILS),
+        (failed("another"), ended(1), failed("another"), stacks.FAILS),
+        (failed("another"), failed("another"), None, stacks.FAILS),
         (failed(BUG), failed(BUG), ended(1), stacks.NOT_CURED),
         (failed(BUG), failed("another"), ended(1), stacks.NOT_CURED),
         (failed(BUG), failed("no kernel"), failed("no kernel"), stacks.BROKEN),  # this torch lacks what the case uses
         (failed(BUG), failed("no kernel"), failed("another"), stacks.NOT_CURED),
+        (failed(BUG), died("another"), died("cannot import the fixed release"), stacks.NOT_CURED),
     ],
 )
 def test_state_follows_from_the_three_results(monkeypatch, stock, shim, reference, state):
@@ -63,7 +69,7 @@ def test_refused_patch_keeps_the_bug():
 
 def test_program_that_fails_before_its_observation_shows_no_bug():
     proof = Proof("async-checkpoint-snapshot", sees(lambda seen: seen["saved"] != 1))
-    assert stacks.judge(proof, failed("another"), failed("another"), APPLIED).state == stacks.BROKEN
+    assert stacks.judge(proof, failed("another"), failed("another"), APPLIED).state == stacks.FAILS
 
 
 def test_difference_is_described_in_one_line():

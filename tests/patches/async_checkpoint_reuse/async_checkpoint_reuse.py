@@ -35,7 +35,7 @@ if __name__ == "__main__":
             trainer.fit(model, loader)
             trainer.fit_loop.max_epochs = 2
         trainer.fit(model, loader)
-    last = torch.load(checkpoint.best_model_path, weights_only=True)
+    last = torch.load(checkpoint.best_model_path, weights_only=False)
     scenario.observe(
         files=sorted(name for name in os.listdir(checkpoint.dirpath) if name.endswith(".ckpt")),
         last=last["state_dict"]["layer.weight"],

@@ -51,7 +51,7 @@ if __name__ == "__main__":
     pl.seed_everything(3)
     loader = DataLoader(TensorDataset(torch.arange(16.0).reshape(8, 2) / 16), batch_size=2)
     scenario.trainer(max_epochs=1, plugins=[plugins.AsyncCheckpointIO(SlowIO())]).fit(Model(), loader)
-    saved = torch.load(PATH, weights_only=True)
+    saved = torch.load(PATH, weights_only=False)
     weights = saved["state_dict"]
     scenario.observe(
         saved=state(weights, saved["optimizer_states"][0]),

@@ -61,7 +61,7 @@ def saved(**named):
     model = Model()
     trainer.strategy.connect(model)
     trainer.save_checkpoint(path)
-    content = torch.load(path, weights_only=True)
+    content = torch.load(path, weights_only=False)
     content["hyper_parameters"] = named
     torch.save(content, path)
     return path

@@ -69,7 +69,7 @@ def saved(cls, **named):
     trainer = scenario.trainer(max_steps=0)
     trainer.fit(Model(), datamodule=Data())
     trainer.save_checkpoint(path)
-    content = torch.load(path, weights_only=True)
+    content = torch.load(path, weights_only=False)
     content[cls.CHECKPOINT_HYPER_PARAMS_KEY].update(named)
     torch.save(content, path)
     return path

@@ -48,7 +48,7 @@ if __name__ == "__main__":
     trainer = scenario.trainer(max_epochs=1)
     trainer.fit(torch.compile(model, backend="eager") if CASE == "whole" else model, batches)
     trainer.save_checkpoint(path)
-    saved = torch.load(path, weights_only=True)["state_dict"]
+    saved = torch.load(path, weights_only=False)["state_dict"]
     scenario.observe(saved=saved)
     if HOW == "resumed":
         model = Model()

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import proofs
+from tests.equivalence.proof import COMPILE, proofs
 from tests.support.programs import Program
 
 NAME = "checkpoint-without-orig-mod"
@@ -22,7 +22,7 @@ def _is_refused(result):
 
 
 PROOFS = (
-    *proofs(NAME, _is_refused, "parts", recommended="{}-renamed"),
+    *proofs(NAME, _is_refused, "parts", recommended="{}-renamed", needs=(COMPILE,)),
     # Before 1.8.4, fit refuses a compiled model.
-    *proofs(NAME, _is_refused, "whole", recommended="{}-renamed", since="1.8.4"),
+    *proofs(NAME, _is_refused, "whole", recommended="{}-renamed", since="1.8.4", needs=(COMPILE,)),
 )

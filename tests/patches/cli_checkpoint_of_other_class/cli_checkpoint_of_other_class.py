@@ -54,7 +54,7 @@ if __name__ == "__main__":
     named = ["--model=__main__.Trained"] if options else []
     path = command(Trained, "fit", *named, "--model.width=5", **options).trainer.checkpoint_callback.best_model_path
     if STRIPPED:
-        content = torch.load(path, weights_only=True)
+        content = torch.load(path, weights_only=False)
         for name in ("lr", "width") if CASE == "none" else ("lr",):
             del content["hyper_parameters"][name]
         torch.save(content, path)

@@ -1,5 +1,6 @@
 import pytest
 
+from lightning_patches.patch import Need
 from tests.equivalence.proof import only, sees
 from tests.support.programs import Program
 
@@ -34,4 +35,5 @@ PROOFS = PROGRAM.proofs(
     recommended="{}-by-hand",
     observed=only("weights", "moved"),
     right=sees(lambda seen: seen["moved"]),
+    needs=(Need("torch.amp:GradScaler"),),
 )

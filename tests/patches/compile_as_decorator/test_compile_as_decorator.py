@@ -1,7 +1,7 @@
 import subprocess
 import sys
 
-from tests.equivalence.proof import ends_with, observes
+from tests.equivalence.proof import COMPILE, ends_with, observes
 from tests.support.programs import Program
 from tests.support.variants import ROOT, _releases
 
@@ -31,4 +31,5 @@ def test_decorator_works_if_lightning_was_imported_first():
 PROOFS = PROGRAM.proofs(
     ends_with("compile() missing 1 required positional argument: 'model'"),
     right=observes({"more": [(2.0).hex()]}),
+    needs=(COMPILE,),
 )

@@ -1,13 +1,20 @@
 import pytest
 import torch
 
-from tests.equivalence.proof import ends_with, only
+from tests.equivalence.proof import COMPILE, ends_with, only
 from tests.support.programs import Program
 
 PROGRAM = Program("compiled-log", "2.5.1")
 
 ERROR = "InternalTorchDynamoError"
-PROOFS = PROGRAM.proofs(ends_with(ERROR), "model", "step", recommended="eager", observed=only("metrics", "weights"))
+PROOFS = PROGRAM.proofs(
+    ends_with(ERROR),
+    "model",
+    "step",
+    recommended="eager",
+    observed=only("metrics", "weights"),
+    needs=(COMPILE,),
+)
 
 pytestmark = pytest.mark.skipif(
     tuple(map(int, torch.__version__.split(".")[:2])) < (2, 12), reason="older torch compiles self.log"

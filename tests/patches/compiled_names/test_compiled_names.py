@@ -1,5 +1,5 @@
 from tests.differential.trial import difference
-from tests.equivalence.proof import Proof, sees
+from tests.equivalence.proof import COMPILE, Proof, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("compiled-names", "2.6.6", "pytorch-lightning")
@@ -33,6 +33,7 @@ PROOFS = tuple(
         case=case,
         recommended=f"{case}-same",
         right=sees(lambda seen, trains=trains: seen["same"] is not trains),
+        needs=(COMPILE,),
     )
     for case, trains in (("load", False), ("test", False), ("fit", True), ("plain", True), ("inner", True))
 )

@@ -1,4 +1,4 @@
-from tests.equivalence.proof import ends_with, sees
+from tests.equivalence.proof import COMPILE, ends_with, sees
 from tests.support.programs import Program
 
 PROGRAM = Program("fabric-compiled-module", "2.6.6")
@@ -16,4 +16,5 @@ PROOFS = PROGRAM.proofs(
     "kept",
     recommended="plain",
     right=sees(lambda seen: bool(seen["module"])),
+    needs=(COMPILE,),
 )

@@ -82,7 +82,7 @@ if __name__ == "__main__":
     whole, _ = fit(5)
     _, trainer = fit(3)
     trainer.save_checkpoint(path)
-    saved = torch.load(path, weights_only=True)["state_dict"]["backbone.weight"]
+    saved = torch.load(path, weights_only=False)["state_dict"]["backbone.weight"]
     with scenario.observing_warnings():
         resumed, trainer = fit(5, ckpt_path=path)
     scenario.observe(

@@ -31,7 +31,7 @@ class Model(pl.LightningModule):
 
 class ByHand(pl.Callback):
     def on_fit_start(self, trainer, model):
-        checkpoint = torch.load(PATH, weights_only=True)
+        checkpoint = torch.load(PATH, weights_only=False)
         model.load_state_dict(checkpoint["state_dict"])
         trainer.fit_loop.load_state_dict(checkpoint["loops"]["fit_loop"])
 
@@ -43,7 +43,7 @@ if __name__ == "__main__":
     trainer.fit(Model(), batches)
     trainer.save_checkpoint(PATH, weights_only=CASE not in ("whole", "part"))
     if CASE == "part":
-        checkpoint = torch.load(PATH, weights_only=True)
+        checkpoint = torch.load(PATH, weights_only=False)
         del checkpoint["lr_schedulers"]
         torch.save(checkpoint, PATH)
     steps = {"max_steps": 7} if CASE.startswith("steps") else {"max_epochs": 4}

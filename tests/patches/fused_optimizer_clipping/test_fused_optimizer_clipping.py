@@ -1,12 +1,19 @@
+from lightning_patches.patch import Need
 from tests.equivalence.proof import Proof, ends_with
 from tests.support.programs import Program
 
 PROGRAM = Program("fused-optimizer-clipping", "2.6.6", alone=True)
 
 MESSAGE = "does not allow for gradient clipping because it performs unscaling of gradients internally"
-PROOFS = (
-    Proof("fused-optimizer-clipping", ends_with(MESSAGE), case="fused", recommended="by_hand"),
-    Proof("fused-optimizer-clipping", ends_with(MESSAGE), case="value", recommended="value_by_hand"),
+PROOFS = tuple(
+    Proof(
+        "fused-optimizer-clipping",
+        ends_with(MESSAGE),
+        case=case,
+        recommended=recommended,
+        needs=(Need("torch.optim:SGD", "fused"),),
+    )
+    for case, recommended in (("fused", "by_hand"), ("value", "value_by_hand"))
 )
 
 test_gradients_are_clipped_in_manual_optimization = PROGRAM.fixed("manual", bug=ends_with(MESSAGE))

@@ -89,4 +89,4 @@ if __name__ == "__main__":
     first = be_two_ranks()
     with_fabric() if scenario.CASE == "fabric" else with_trainer()
     if first:
-        sys.exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]))
+        sys.exit(os.waitpid(first, 0)[1] != 0)

@@ -10,6 +10,9 @@ DIVIDES = scenario.CASE == "divides"
 
 
 class Backwards(Sampler):
+    def __init__(self):
+        """In torch 1.13, the method of Sampler has a parameter."""
+
     def __iter__(self):
         every = range(15, -1, -1)
         return iter(every[scenario.rank() :: 2] if DIVIDES else every)
