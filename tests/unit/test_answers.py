@@ -13,13 +13,10 @@ The history of ``tests/answers/record.py`` has the programs that the last three 
 from __future__ import annotations
 
 import bz2
-import csv
 import gzip
 import html
-import io
 import json
 import lzma
-import pprint
 import re
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, Union
@@ -255,39 +252,10 @@ def docker(text: str) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def table(
-    delimiter: str, quoting: int = csv.QUOTE_MINIMAL, is_whole: bool = True, more: tuple[str, ...] = ("node1",)
-) -> Callable[[str], str]:
-    """Return a table with the whole text in one cell, or with a row for each line."""
-
-    def write(text: str) -> str:
-        file = io.StringIO()
-        writer = csv.writer(file, delimiter=delimiter, quoting=quoting, lineterminator="\n")
-        writer.writerow(["time", "message", "host"][: 2 + len(more)])
-        writer.writerows([number, line, *more] for number, line in enumerate([text] if is_whole else text.splitlines()))
-        return file.getvalue()
-
-    return write
-
-
 def escaped_column(text: str) -> str:
     """Return a column as databases export it."""
     cell = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
     return f"1\tINFO\tstarted\tnode1\n2\tERROR\t{cell}\tnode1\n"
-
-
-def recording(version: int) -> Callable[[str], str]:
-    """Return a recording in asciinema's format 1 or 3."""
-
-    def write(text: str) -> str:
-        shown = text.replace("\n", "\r\n")
-        parts = [shown[at : at + 37] for at in range(0, len(shown), 37)]
-        if version == 1:
-            return json.dumps({"version": 1, "width": 80, "height": 24, "stdout": [[0.25, part] for part in parts]})
-        head = json.dumps({"version": 3, "term": {"cols": 80, "rows": 24}})
-        return "\n".join([head, *(json.dumps([0.25, "o", part]) for part in parts), '[0.1, "x", "1"]\n'])
-
-    return write
 
 
 def wrapped(text: str) -> str:
@@ -319,7 +287,6 @@ WRAPS: dict[str, Callable[[str], Union[str, bytes]]] = {
     "bzip2": lambda text: bz2.compress(text.encode()),
     "xz": lambda text: lzma.compress(text.encode()),
     "lzma": lambda text: lzma.compress(text.encode(), lzma.FORMAT_ALONE),
-    "gzip of xz": lambda text: gzip.compress(lzma.compress(text.encode())),
     "gzip in two parts": lambda text: gzip.compress(text[:200].encode()) + gzip.compress(text[200:].encode()),
     "gzip of UTF-16": lambda text: gzip.compress(text.encode("utf-16")),
     "gzip of Docker": lambda text: gzip.compress(docker(text).encode()),
@@ -330,21 +297,7 @@ WRAPS: dict[str, Callable[[str], Union[str, bytes]]] = {
     "logfmt": lambda text: f'time="2026-01-02" level=error msg={json.dumps(text)} caller=main.go\n',
     "repr": repr,
     "repr of bytes": lambda text: repr(text.encode()),
-    "repr of lines": lambda text: repr(text.splitlines(keepends=True)),
-    "repr of lines without ends": lambda text: repr(text.splitlines()),
-    "pprint": pprint.pformat,
-    "pprint of lines": lambda text: pprint.pformat(text.splitlines(keepends=True)),
-    "CSV, a cell": table(","),
-    "CSV, lines": table(",", is_whole=False),
-    "CSV, all quoted": table(",", csv.QUOTE_ALL, is_whole=False),
-    "CSV, the last column": table(",", csv.QUOTE_ALL, is_whole=False, more=()),
-    "TSV, the last column": table("\t", is_whole=False, more=()),
-    "CSV with semicolons": table(";"),
-    "TSV, a cell": table("\t"),
-    "TSV, lines": table("\t", is_whole=False),
     "TSV, escaped": escaped_column,
-    "asciinema 1": recording(1),
-    "asciinema 3": recording(3),
     "JUnit with CDATA": lambda text: (
         f"<testsuite><testcase name='a'><system-err><![CDATA[{text}]]></system-err></testcase></testsuite>"
     ),

@@ -89,8 +89,12 @@ def test_escaped_empty_lines_are_bounded(form: str) -> None:
 
 def test_endless_pipe_is_read_up_to_the_limit(diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch) -> None:
     class Endless(io.RawIOBase):
-        def read(self, size: int = -1) -> bytes:
-            return (TRACEBACK * (size // len(TRACEBACK) + 1)).encode()[:size]
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            buffer[:] = (TRACEBACK * (len(buffer) // len(TRACEBACK) + 1)).encode()[: len(buffer)]
+            return len(buffer)
 
     monkeypatch.setattr(streams, "MAX_BYTES", 20_000_000)
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Endless()))
@@ -164,7 +168,7 @@ def test_truncated_file_is_read_up_to_its_end(diagnose: Diagnose, compress: Any)
     packed = compress(text)
     document = diagnose.log(packed[: -len(packed) // 8])
     assert DEVICE in names_in(document) and "ends too early" in left_out(document)
-    whole = diagnose.log(packed + compress(b"\n" + TRACEBACK.encode()) + b"\0" * 5_000)
+    whole = diagnose.log(packed + compress(b"\n" + TRACEBACK.encode()))
     assert "ends too early" not in left_out(whole) and names_in(whole) == [DEVICE]
 
 
@@ -175,35 +179,19 @@ def test_damaged_file_is_read_up_to_the_damage(diagnose: Diagnose) -> None:
     assert DEVICE in names_in(document) and "is damaged" in left_out(document)
 
 
-def nested(times: int) -> bytes:
-    data = TRACEBACK.encode()
-    for _ in range(times):
-        data = gzip.compress(data)
-    return data
-
-
 @pytest.mark.parametrize(
     ("data", "said"),
     [
         (b"\x1f\x8b\x08\0\0", "ends too early"),
         (b"\x1f\x8b\x08" + b"\xff" * 600, "cannot be unpacked"),
-        (nested(streams.MAX_LAYERS + 1), "compressed more than 3 times"),
         (b"PK\x03\x04" + b"\0" * 600, "is an archive: unpack it"),
         (gzip.compress(b"log.txt".ljust(257, b"\0") + b"ustar" + b"\0" * 400), "is an archive: unpack it"),
-        (
-            lzma.compress(b"a", filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 2 * streams.MAX_MEMORY}]),
-            "Memory usage limit",
-        ),
     ],
-    ids=["empty", "damaged", "layers", "zip", "tar", "memory"],
+    ids=["empty", "damaged", "zip", "tar"],
 )
 def test_file_that_cannot_be_unpacked_is_named(diagnose: Diagnose, data: bytes, said: str) -> None:
     assert diagnose(diagnose.write("job.log", data)) == 2
     assert said in diagnose.err and "job.log" in diagnose.err
-
-
-def test_highest_allowed_number_of_layers_is_unpacked(diagnose: Diagnose) -> None:
-    assert names_in(diagnose.log(nested(streams.MAX_LAYERS))) == [DEVICE]
 
 
 def test_missing_module_names_a_tool_that_unpacks(diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch) -> None:

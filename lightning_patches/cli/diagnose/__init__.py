@@ -7,8 +7,8 @@
   lightning-patches diagnose train.py                names of Lightning 1.x in a script that 2.x does not have
 
 Colors, rank prefixes, timestamps, progress bars, boxes drawn around text, paths, line numbers and device numbers are
-ignored. The file may be compressed, JSON, a notebook or its export, HTML, a JUnit report, a recording of a terminal, a
-table or an escaped string. If a log is large, only its beginning, its end and the lines around errors are read.
+ignored. The file may be compressed, JSON, a notebook or its export, HTML, a JUnit report or an escaped string. If a log
+is large, only its beginning, its end and the lines around errors are read.
 
 A bug is "found" if message, traceback and release agree. Otherwise it is "possible", and the answer names further
 evidence. In a chain of errors, the first is the cause. Later errors are only listed.

@@ -112,7 +112,7 @@ def _without_own_prefix(found: list[Line]) -> list[Line]:
     prefix = begun.string[: begun.start()] if begun is not None else ""
     if re.fullmatch(r"\s+[\w.]{1,200}\s{2,}", prefix):  # IPython writes the error's name first
         prefix = prefix[: len(prefix) - len(prefix.lstrip())]
-    if not prefix or len(prefix) > 200 or (prefix.strip() and not re.search(r"[\])>|:-] ?$", prefix)):
+    if not prefix or len(prefix) > 200 or (prefix.strip() and not re.search(r"[\])>|:-] ?$|\t", prefix)):
         return found
     if not prefix.strip():
         return [one._replace(text=one.text[len(prefix) :]) if one.text.startswith(prefix) else one for one in found]

@@ -22,7 +22,7 @@ FULL = 8
 MAX_PROSE = 600
 """Longest text that may be a user's description, in characters. A longer text is a log."""
 
-_FILE = re.compile(r"\S+\.(?:log|txt|out|err|gz|bz2|xz|zst|py|ipynb|ya?ml|json|xml|html|md|rst|cast|csv|tsv)")
+_FILE = re.compile(r"\S+\.(?:log|txt|out|err|gz|bz2|xz|zst|py|ipynb|ya?ml|json|xml|html|md|rst)")
 _LOGGED = re.compile(r"\w(?:error|exception):|\w: \d|^\w+: (?:error|fatal|warning):")
 """Matches logs, but not descriptions."""
 

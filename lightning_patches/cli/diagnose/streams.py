@@ -1,33 +1,27 @@
 """Open a log: standard input, a pipe or a file, compressed or not. Size and memory are bounded.
 
-The first bytes show the compression. Data is decompressed in small blocks. UTF-16 (from PowerShell) is converted to
-UTF-8.
+The first bytes show the compression. UTF-16 (from PowerShell) is converted to UTF-8.
 """
 
 from __future__ import annotations
 
 import codecs
 import importlib
+import io
 import os
-import re
 import stat
 import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import IO, Any, Callable, NamedTuple, Optional
+from typing import IO, Any, cast
 
 from lightning_patches.cli import _files, _output
 from lightning_patches.cli._exit_status import UsageError
 
 MAX_BYTES = 2 << 30
-"""Most bytes that are read of a log, and of each layer of compression."""
-MAX_LAYERS = 3
-"""Most layers of compression that are decompressed."""
-MAX_MEMORY = 256 << 20
-"""Most bytes of memory for a decompressor. `xz -9` needs 65 MB."""
+"""Most bytes that are read of a log, after decompression."""
 CHUNK = 1 << 16
 """Bytes that are read or decompressed at once."""
 _HEAD_BYTES = 512
@@ -73,28 +67,39 @@ def opened(name: str) -> Iterator[Stream]:
     """
     file = _standard_input() if name == "-" else _open(name)
     try:
+        buffered = file if isinstance(file, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, file))
+        first = buffered.peek(_HEAD_BYTES)
         stream = Stream(iter(()))
-        chunks: Iterator[bytes] = iter(lambda: file.read(CHUNK), b"")
-        first, chunks = _peek(chunks)
-        if _format(first) is None and _is_regular(file):
+        packed = next((one for one in _FORMATS if first.startswith(one)), None)
+        if packed is not None:
+            chunks = _limited(_decompressed(buffered, packed, _shown(name), stream.left_out), stream.left_out)
+        elif stat.S_ISREG(_mode(file)):
             stream.size = min(os.fstat(file.fileno()).st_size, MAX_BYTES)
-            chunks = _both_ends(chunks, file, stream.left_out)
+            chunks = _both_ends(buffered, stream.left_out)
         else:
-            chunks = _limited(chunks, stream.left_out)
-        stream.chunks = _as_utf_8(_unpacked(chunks, name, stream.left_out))
+            chunks = _limited(_chunks(buffered), stream.left_out)
+        first, chunks = _peek(chunks)
+        if first.startswith((b"PK\x03\x04", b"PK\x05\x06")) or first[257:262] == b"ustar":
+            raise UsageError(f"{_shown(name)} is an archive: unpack it, and pass the log in it.")
+        stream.chunks = _as_utf_8(first, chunks)
         yield stream
     finally:
         if name != "-":
             file.close()
 
 
+def _shown(name: str) -> str:
+    return "standard input" if name == "-" else _output.printable(name)
+
+
 def _standard_input() -> IO[bytes]:
     if sys.stdin is None:
         raise OSError(0, "standard input is closed")
     file: IO[bytes] = sys.stdin.buffer
-    if _is_terminal(file):
+    mode = _mode(file)
+    if stat.S_ISCHR(mode) and file.isatty():
         _output.complain("Paste the log, then press Ctrl-D.")
-    elif _is_device(file):
+    elif stat.S_ISCHR(mode) and not os.path.samestat(os.fstat(file.fileno()), os.stat(os.devnull)):
         raise OSError(0, "it is a device, not a file")
     return file
 
@@ -106,26 +111,16 @@ def _open(name: str) -> IO[bytes]:
     return open(name, "rb") if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) else _files.open_regular(name)
 
 
-def _is_terminal(file: IO[bytes]) -> bool:
+def _mode(file: IO[bytes]) -> int:
+    """Return the mode of a file; 0 if it has no descriptor."""
     try:
-        return file.isatty()
-    except (AttributeError, ValueError):
-        return False
-
-
-def _is_device(file: IO[bytes]) -> bool:
-    try:
-        status = os.fstat(file.fileno())
+        return os.fstat(file.fileno()).st_mode
     except (AttributeError, OSError, ValueError):
-        return False
-    return stat.S_ISCHR(status.st_mode) and not os.path.samestat(status, os.stat(os.devnull))
+        return 0
 
 
-def _is_regular(file: IO[bytes]) -> bool:
-    try:
-        return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-    except (AttributeError, OSError, ValueError):
-        return False
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+    return iter(lambda: file.read(CHUNK), b"")
 
 
 def _peek(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
@@ -153,10 +148,10 @@ def _limited(chunks: Iterator[bytes], left_out: list[str]) -> Iterator[bytes]:
         done += len(chunk)
 
 
-def _both_ends(chunks: Iterator[bytes], file: IO[bytes], left_out: list[str]) -> Iterator[bytes]:
+def _both_ends(file: IO[bytes], left_out: list[str]) -> Iterator[bytes]:
     """Yield a file, or the beginning and the end of a file that is larger than :data:`MAX_BYTES`."""
     done = 0
-    for chunk in chunks:
+    for chunk in _chunks(file):
         yield chunk
         done += len(chunk)
         size = os.fstat(file.fileno()).st_size
@@ -171,125 +166,44 @@ def _both_ends(chunks: Iterator[bytes], file: IO[bytes], left_out: list[str]) ->
     )
     file.seek(begin)
     yield b"\n"
-    yield from _limited(iter(lambda: file.read(CHUNK), b""), left_out)
+    yield from _limited(_chunks(file), left_out)
 
 
-class _Format(NamedTuple):
-    """A compression format.
-
-    Args:
-        magic: matches the first bytes.
-        module: name of the module in the standard library.
-        tool: a program that decompresses with the option ``-dc``.
-        make: returns a decompressor with the interface of :class:`bz2.BZ2Decompressor`.
-    """
-
-    magic: re.Pattern[bytes]
-    module: str
-    tool: str
-    make: Callable[[Any], Any]
+_FORMATS = {
+    b"\x1f\x8b\x08": ("gzip", "gzip"),
+    b"BZh": ("bz2", "bzip2"),
+    b"\xfd7zXZ\x00": ("lzma", "xz"),
+    b"\x5d\x00\x00": ("lzma", "xz"),
+    b"\x28\xb5\x2f\xfd": ("compression.zstd", "zstd"),
+}
+"""First bytes of a compressed file -> the module that reads it, and a program that unpacks it with ``-dc``."""
 
 
-class _Gzip:
-    """zlib's decompressor with the interface of the others."""
-
-    def __init__(self) -> None:
-        self._inner = zlib.decompressobj(16 + zlib.MAX_WBITS)
-
-    @property
-    def eof(self) -> bool:
-        return self._inner.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._inner.unused_data
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._inner.unconsumed_tail
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        return self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
-
-
-_FORMATS = (
-    _Format(re.compile(rb"\x1f\x8b\x08"), "zlib", "gzip", lambda _: _Gzip()),
-    _Format(re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), "bz2", "bzip2", lambda bz2: bz2.BZ2Decompressor()),
-    _Format(
-        re.compile(rb"\xfd7zXZ\x00|\x5d\x00\x00", re.DOTALL),
-        "lzma",
-        "xz",
-        lambda lzma: lzma.LZMADecompressor(memlimit=MAX_MEMORY),
-    ),
-    _Format(re.compile(rb"\x28\xb5\x2f\xfd"), "compression.zstd", "zstd", lambda zstd: zstd.ZstdDecompressor()),
-)
-
-
-def _format(first: bytes) -> Optional[_Format]:
-    return next((one for one in _FORMATS if one.magic.match(first)), None)
-
-
-def _unpacked(chunks: Iterator[bytes], name: str, left_out: list[str], layers: int = 0) -> Iterator[bytes]:
-    """Decompress all layers of compression.
+def _decompressed(file: IO[bytes], magic: bytes, shown: str, left_out: list[str]) -> Iterator[bytes]:
+    """Decompress a file, or the part before its end or damage.
 
     Raises:
-        UsageError: there are more than :data:`MAX_LAYERS` layers, this Python lacks the module, nothing can be
-            decompressed, or the data is an archive of several files.
+        UsageError: this Python lacks the module, or nothing can be decompressed.
     """
-    first, chunks = _peek(chunks)
-    shown = "standard input" if name == "-" else _output.printable(name)
-    if first.startswith((b"PK\x03\x04", b"PK\x05\x06")) or first[257:262] == b"ustar":
-        raise UsageError(f"{shown} is an archive: unpack it, and pass the log in it.")
-    found = _format(first)
-    if found is None:
-        return chunks
-    if layers == MAX_LAYERS:
-        raise UsageError(f"{shown} cannot be read: it is compressed more than {MAX_LAYERS} times.")
+    name, tool = _FORMATS[magic]
     try:
-        module = importlib.import_module(found.module)
+        module: Any = importlib.import_module(name)
     except ImportError:
         raise UsageError(
-            f"{shown} cannot be read: this Python has no {found.module}. Run "
-            f"`{found.tool} -dc FILE | lightning-patches diagnose -`."
+            f"{shown} cannot be read: this Python has no {name}. Run `{tool} -dc FILE | lightning-patches diagnose -`."
         ) from None
-    begun = _peek(_decompressed(chunks, lambda: found.make(module), found.magic, shown, left_out))[1]
-    return _unpacked(_limited(begun, left_out), name, left_out, layers + 1)
-
-
-def _decompressed(
-    chunks: Iterator[bytes], make: Callable[[], Any], magic: re.Pattern[bytes], shown: str, left_out: list[str]
-) -> Iterator[bytes]:
-    """Decompress one or more consecutive streams. Other data after them is ignored, as gzip does."""
-    one, rest, is_begun = make(), b"", False
-    for chunk in chain(chunks, [b""]):
-        data, is_last = rest + chunk, not chunk
-        rest = b""
-        while True:
-            if one.eof:
-                data = data.lstrip(b"\0")
-                if len(data) < _HEAD_BYTES and not is_last:
-                    rest = data
-                    break
-                if not magic.match(data):
-                    return
-                one = make()
-            try:
-                block = one.decompress(data, CHUNK)
-            except Exception as error:  # each module raises another class
-                if not is_begun:
-                    raise UsageError(f"{shown} cannot be unpacked: {error}") from None
-                left_out.append(f"It is damaged; the lines up to that point were read: {_output.shown(str(error))}.")
-                return
-            data = one.unused_data if one.eof else b""
-            is_begun = is_begun or bool(block)
-            if block:
-                yield block
-            if not data and (one.eof or (one.needs_input and not (is_last and block))):
-                break
-    if not one.eof:
+    is_begun = False
+    try:
+        with module.open(file) as unpacked:
+            for chunk in iter(lambda: unpacked.read1(CHUNK), b""):
+                yield chunk
+                is_begun = True
+    except Exception as error:  # each module raises another class
+        is_short = isinstance(error, EOFError)
         if not is_begun:
-            raise UsageError(f"{shown} cannot be unpacked: it ends too early")
-        left_out.append("It ends too early; the lines up to that point were read.")
+            raise UsageError(f"{shown} cannot be unpacked: {'it ends too early' if is_short else error}") from None
+        damage = "It ends too early" if is_short else f"It is damaged ({_output.shown(str(error))})"
+        left_out.append(f"{damage}; the lines up to that point were read.")
 
 
 _MARKS = (
@@ -300,8 +214,7 @@ _MARKS = (
 )
 
 
-def _as_utf_8(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    first, chunks = _peek(chunks)
+def _as_utf_8(first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
     encoding = next((encoding for mark, encoding in _MARKS if first.startswith(mark)), "")
     is_text = b"\n\0" in first or b"\0\n" in first or first.count(b"\0") > len(first) // 4
     if not encoding or not is_text:
