@@ -44,6 +44,13 @@ def pytorch(module: str = "") -> ModuleType:
     return importlib.import_module(f"{root}.{module}" if module else root)
 
 
+def __getattr__(name: str) -> ModuleType:
+    """``scenario.pl`` is ``lightning.pytorch`` or ``pytorch_lightning``, imported at its first use."""
+    if name == "pl":
+        return pytorch()
+    raise AttributeError(name)
+
+
 def fabric(module: str = "") -> ModuleType:
     """Import ``lightning.fabric`` or ``lightning_fabric``, or a module of it."""
     root = "lightning.fabric" if NAMESPACE == "lightning" else "lightning_fabric"

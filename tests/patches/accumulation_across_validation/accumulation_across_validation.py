@@ -7,8 +7,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
-
 
 class Model(Linear):
     features, bias = 1, False
@@ -33,7 +31,7 @@ class Model(Linear):
         self.layer(batch)
 
 
-class Asked(pl.Trainer):
+class Asked(scenario.pl.Trainer):
     asked = 0
 
     @property
@@ -43,11 +41,11 @@ class Asked(pl.Trainer):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = Model()
     data = DataLoader(torch.arange(1.0, 9.0).reshape(8, 1), batch_size=1)
     if scenario.CASE == "asked":
-        pl.Trainer = Asked
+        scenario.pl.Trainer = Asked
     trainer = scenario.trainer(
         max_epochs=1,
         num_sanity_val_steps=0,

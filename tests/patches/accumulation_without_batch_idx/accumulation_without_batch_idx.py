@@ -5,10 +5,8 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 
-
-class Base(pl.LightningModule):
+class Base(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.layer = torch.nn.Linear(1, 1, bias=False)
@@ -43,7 +41,7 @@ class Iterating(Base):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = {"without": Without, "with": With, "iterator": Iterating}[scenario.CASE]()
     trainer = scenario.trainer(max_epochs=2, accumulate_grad_batches=3)
     trainer.fit(model, DataLoader(torch.arange(1.0, 9.0).reshape(8, 1), batch_size=1))

@@ -28,7 +28,6 @@ if os.environ.get("ACCELERATE_FIRST") == "1":
     find_packages()
     import accelerate.hooks  # noqa: F401
 
-pl = scenario.pytorch()
 Fabric = scenario.fabric().Fabric
 
 BEFORE = {}
@@ -117,7 +116,7 @@ def without_hooks(model):
     return remove_hook_from_module(model, recurse=True)
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self, make):
         super().__init__()
         self.net = make()
@@ -162,7 +161,7 @@ def pinned(model):
     return {"hooks": sorted(devices), "maps": maps}
 
 
-class Look(pl.Callback):
+class Look(scenario.pl.Callback):
     """Records the hooks while the model is on its device for training."""
 
     def __init__(self):

@@ -19,7 +19,6 @@ from accelerate import dispatch_model
 if os.environ.get("SIMULATED_CUDA") == "1":  # no profiler, for which DeepSpeed marks ranges
     nvtx.range_push = nvtx.range_pop = lambda *_: 0
 
-pl = scenario.pytorch()
 STAGE = int(os.environ.get("ZERO_STAGE", "2"))
 CONFIG = {
     "train_micro_batch_size_per_gpu": 2,
@@ -41,7 +40,7 @@ def loader():
     return DataLoader(TensorDataset(torch.randn(16, 4)), batch_size=2)
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.net = net()

@@ -8,10 +8,8 @@ from accelerate import dispatch_model
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 
-
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.net = None

@@ -6,7 +6,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 SKIPPED = {"first": (0, 1), "row": (1, 2), "none_skipped": ()}[scenario.CASE]
 
 
@@ -25,9 +24,9 @@ class Model(Linear):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = Model()
-    plugin = pl.plugins.MixedPrecisionPlugin("16-mixed", "cpu", scaler=torch.amp.GradScaler("cpu"))
+    plugin = scenario.pl.plugins.MixedPrecisionPlugin("16-mixed", "cpu", scaler=torch.amp.GradScaler("cpu"))
     trainer = scenario.trainer(max_epochs=2, plugins=[plugin], gradient_clip_val=1.0)
     with scenario.observing_errors():
         trainer.fit(model, DataLoader(torch.arange(16.0).reshape(4, 4) / 16, batch_size=1))

@@ -8,8 +8,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
-
 
 class Model(Linear):
     def training_step(self, batch, batch_idx):
@@ -20,12 +18,10 @@ class Model(Linear):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     loader = DataLoader(TensorDataset(torch.arange(16.0).reshape(8, 2) / 16), batch_size=4)
     model = Model()
-    checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(
-        dirpath=os.environ.get("SCENARIO_OUT", "."), filename="{epoch}", save_top_k=-1
-    )
+    checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=os.getcwd(), filename="{epoch}", save_top_k=-1)
     plugin = scenario.pytorch("plugins").AsyncCheckpointIO()
     trainer = scenario.trainer(max_epochs=1, enable_checkpointing=True, callbacks=[checkpoint], plugins=[plugin])
     with scenario.observing_errors():

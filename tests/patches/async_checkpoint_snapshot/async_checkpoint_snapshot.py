@@ -1,16 +1,14 @@
 """AsyncCheckpointIO during training. The disk is slow: nothing is written before the third step. The checkpoint is
 requested after the first step. The model has tied weights, and a module with a state dict version."""
 
-import os
 import threading
 
 import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 plugins = scenario.pytorch("plugins")
-PATH = os.path.join(os.environ.get("SCENARIO_OUT", "."), "model.ckpt")
+PATH = "model.ckpt"
 third_step = threading.Event()
 
 
@@ -20,7 +18,7 @@ class SlowIO(plugins.TorchCheckpointIO):
         super().save_checkpoint(*args, **kwargs)
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.encode = torch.nn.Linear(2, 2)
@@ -48,7 +46,7 @@ def state(weights, optimizer):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     loader = DataLoader(TensorDataset(torch.arange(16.0).reshape(8, 2) / 16), batch_size=2)
     scenario.trainer(max_epochs=1, plugins=[plugins.AsyncCheckpointIO(SlowIO())]).fit(Model(), loader)
     saved = torch.load(PATH, weights_only=False)

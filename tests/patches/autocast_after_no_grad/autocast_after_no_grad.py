@@ -13,12 +13,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 KIND = scenario.CASE.replace("_by_hand", "")
 BY_HAND = scenario.CASE.endswith("_by_hand")
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.body = torch.nn.Linear(4, 4)
@@ -75,7 +74,7 @@ class Counted(TorchDispatchMode):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = Model()
     before = model.body.weight.clone()
     trainer = scenario.trainer(max_epochs=1, precision=scenario.precision("bf16-mixed"))

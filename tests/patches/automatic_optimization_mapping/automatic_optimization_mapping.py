@@ -21,7 +21,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 if __name__ == "__main__":
-    scenario.pytorch().seed_everything(1)
+    scenario.pl.seed_everything(1)
     model = Model()
     with scenario.observing_errors():
         scenario.trainer(max_steps=2, limit_val_batches=0).fit(model)

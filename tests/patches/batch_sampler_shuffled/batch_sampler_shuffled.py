@@ -5,7 +5,6 @@ import _scenario as scenario
 import torch
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler, SequentialSampler, TensorDataset
 
-pl = scenario.pytorch()
 DEVICES = 1 if scenario.CASE == "own" else 2
 ITEMS = TensorDataset(torch.arange(16.0).reshape(-1, 1))
 
@@ -27,7 +26,7 @@ class Own:
         return iter(torch.arange(3.0).reshape(-1, 1, 1))
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.layer = torch.nn.Linear(1, 1)
@@ -44,7 +43,7 @@ class Model(pl.LightningModule):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(5)
+    scenario.pl.seed_everything(5)
     model = Model()
     trainer = scenario.trainer(devices=DEVICES, strategy="ddp", limit_val_batches=3)
     trainer.validate(model, verbose=False)

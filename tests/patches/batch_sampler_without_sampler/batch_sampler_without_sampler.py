@@ -4,7 +4,6 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 ITEMS = TensorDataset(torch.arange(16.0).reshape(-1, 1))
 
 
@@ -18,7 +17,7 @@ class Pairs:
         return 8
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.layer = torch.nn.Linear(1, 1)

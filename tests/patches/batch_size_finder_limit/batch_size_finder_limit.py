@@ -7,7 +7,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
 
 
@@ -32,7 +31,7 @@ class Model(Linear):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = Model()
     with scenario.observing_warnings():
         found = (
@@ -44,7 +43,7 @@ if __name__ == "__main__":
                 steps_per_trial=1,
                 max_trials=3 if CASE.endswith("trials") else 10,
                 init_val=3,
-                **({"max_val": 20, "margin": 0.0} if hasattr(pl.callbacks, "EMAWeightAveraging") else {}),
+                **({"max_val": 20, "margin": 0.0} if hasattr(scenario.pl.callbacks, "EMAWeightAveraging") else {}),
             )
         )
     scenario.observe(found=found, set=model.batch_size, tried=model.tried, is_tried=found in model.tried)

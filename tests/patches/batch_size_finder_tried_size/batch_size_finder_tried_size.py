@@ -7,7 +7,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 LIMITS = {"oom": 8, "first": 4}
 
 
@@ -32,7 +31,7 @@ class Model(Linear):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = Model()
     trainer = scenario.trainer(max_epochs=1)
     with scenario.observing_warnings():

@@ -6,8 +6,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
-
 
 class Model(Linear):
     features, lr = 4, 1e-3
@@ -36,7 +34,7 @@ class Model(Linear):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(7)
+    scenario.pl.seed_everything(7)
     model = Model()
     search = {"steps_per_trial": 2, "max_trials": 2}
     options = {"max_epochs": 2, "num_sanity_val_steps": 0, "accelerator": "cpu"}

@@ -7,10 +7,9 @@ import torch
 from torch.utils.data import DataLoader
 
 CASE = scenario.CASE
-pl = scenario.pytorch()
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.layer = torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Dropout(0.0))

@@ -1,7 +1,6 @@
 """A model is evaluated from a checkpoint, with a callback that has a state. Cases: ``validate``, ``test``, ``predict``,
 each in a new Trainer; ``fitted`` (test with the Trainer of the fit, from a checkpoint in the middle of it)."""
 
-import os
 from pathlib import Path
 
 import _scenario as scenario
@@ -10,7 +9,7 @@ from _model import Linear
 from torch.utils.data import DataLoader
 
 callbacks = scenario.pytorch("callbacks")
-OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+OUT = Path.cwd()
 CASE = scenario.CASE
 
 

@@ -2,10 +2,8 @@
 
 import _scenario as scenario
 
-pl = scenario.pytorch()
 
-
-class Base(pl.Callback):
+class Base(scenario.pl.Callback):
     pass
 
 
@@ -13,7 +11,7 @@ class Own(Base):
     pass
 
 
-class Other(pl.Callback):
+class Other(scenario.pl.Callback):
     pass
 
 

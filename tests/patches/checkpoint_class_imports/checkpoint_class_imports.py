@@ -10,14 +10,12 @@ the class is one of the script's; ``a part of it`` is one that fits, and ``trust
 import contextlib
 import importlib
 import io
-import os
 import sys
 from typing import Union
 
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 cli = scenario.pytorch("cli")
 COMMAND, _, REST = scenario.CASE.partition(", ")
 
@@ -32,7 +30,7 @@ class Wide(Part):
         super().__init__(width)
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self, width: int = 2, layer: Part = None, backend: str = "", head: Union[Part, str] = "", **kwargs):
         super().__init__()
         self.save_hyperparameters(ignore=["layer"])
@@ -56,7 +54,7 @@ class Deeper(Model):
 
 def saved(**named):
     """Write a checkpoint like Lightning's with these hyperparameters."""
-    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "model.ckpt")
+    path = "model.ckpt"
     trainer = scenario.trainer(max_steps=0, limit_val_batches=0)
     model = Model()
     trainer.strategy.connect(model)
@@ -103,7 +101,7 @@ if __name__ == "__main__":
         sys.modules["lightning_patches"].trust_module("_part_in_file")
     if REST == "in other words":
         part = r'{class_path: "\x5fnamed_in_file.Model"}'
-    of_cli = {"_instantiator": f"{pl.__name__}.cli.instantiate_module"}
+    of_cli = {"_instantiator": f"{scenario.pl.__name__}.cli.instantiate_module"}
     if COMMAND == "command line":
         named = "__main__.Deeper" if ours else "_named_in_file.Model"
         result = command_line(saved(_class_path=named, width=2), subclasses=True)

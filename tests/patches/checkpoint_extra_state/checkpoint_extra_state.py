@@ -1,12 +1,8 @@
 """load_from_checkpoint, and the first entry of the state is not a tensor. Cases: ``model`` (extra state of the model,
 which has no direct parameters), ``only`` (there is no tensor), ``layer`` (extra state of a later layer), ``none``."""
 
-import os
-
 import _scenario as scenario
 import torch
-
-pl = scenario.pytorch()
 
 
 class Remembering(torch.nn.Module):
@@ -23,7 +19,7 @@ class Layer(Remembering, torch.nn.Linear):
     pass
 
 
-class Plain(pl.LightningModule):
+class Plain(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         if scenario.CASE != "only":
@@ -39,7 +35,7 @@ if __name__ == "__main__":
     model = kind()
     holder = model.layer if scenario.CASE == "layer" else model
     holder.remembered = "seven"
-    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "model.ckpt")
+    path = "model.ckpt"
     trainer = scenario.trainer()
     trainer.strategy.connect(model)
     trainer.save_checkpoint(path)

@@ -3,18 +3,16 @@ Cases: ``function`` and ``datamodule`` (a function that no script knows of), ``n
 same kind, by way of LightningCLI's own function), ``trusted`` (a function that the script trusts; shim only), ``cli``
 (LightningCLI's own checkpoint of a subclass, in several places, and of the class itself)."""
 
-import os
 import sys
 import types
 
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
-CLI_FUNCTION = f"{pl.__name__}.cli.instantiate_module"
+CLI_FUNCTION = f"{scenario.pl.__name__}.cli.instantiate_module"
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self, width: int = 2, **kwargs):
         super().__init__()
         self.save_hyperparameters()
@@ -54,7 +52,7 @@ package.__path__, package.__getattr__ = [], package_getattr
 sys.modules.update({"package": package, "package.submodule": package.submodule})
 
 
-class Data(pl.LightningDataModule):
+class Data(scenario.pl.LightningDataModule):
     def __init__(self, size: int = 2):
         super().__init__()
         self.save_hyperparameters()
@@ -65,7 +63,7 @@ class Data(pl.LightningDataModule):
 
 def saved(cls, **named):
     """Write a checkpoint like Lightning's, with ``named`` among the hyperparameters of ``cls``."""
-    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "model.ckpt")
+    path = "model.ckpt"
     trainer = scenario.trainer(max_steps=0)
     trainer.fit(Model(), datamodule=Data())
     trainer.save_checkpoint(path)

@@ -2,7 +2,6 @@
 one, and from a copy of its checkpoint. Case ``own``: runs that are not resumed, or whose ModelCheckpoint is the
 program's own, with a directory for each epoch."""
 
-import os
 import shutil
 from pathlib import Path
 
@@ -11,9 +10,8 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 ModelCheckpoint = scenario.pytorch("callbacks").ModelCheckpoint
-OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+OUT = Path.cwd()
 
 
 class Model(Linear):
@@ -36,7 +34,7 @@ class Own(ModelCheckpoint):
         return str(OUT / "own" / f"{len(list(OUT.rglob('*.ckpt')))}" / "a.ckpt")
 
 
-class Moves(pl.Callback):
+class Moves(scenario.pl.Callback):
     def on_train_epoch_start(self, trainer, pl_module):
         trainer.checkpoint_callback.dirpath = str(OUT / f"moved-{trainer.current_epoch}")
 

@@ -6,8 +6,6 @@ import os
 
 import _scenario as scenario
 
-pl = scenario.pytorch()
-
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
     def training_step(self, batch, batch_idx):
@@ -20,7 +18,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 if __name__ == "__main__":
     plain = scenario.CASE.startswith("plain:")
     filename = scenario.CASE[len("plain:") :] if plain else scenario.CASE or None
-    directory = os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints")
+    directory = "checkpoints"
     callback = scenario.pytorch("callbacks").ModelCheckpoint(
         directory, filename=filename, save_top_k=-1, auto_insert_metric_name=not plain
     )

@@ -9,7 +9,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
 
 
@@ -21,7 +20,7 @@ class Model(Linear):
         return self.layer(batch).sum()
 
 
-class Names(pl.Callback):
+class Names(scenario.pl.Callback):
     """Record the files after each epoch, and their contents."""
 
     def __init__(self):

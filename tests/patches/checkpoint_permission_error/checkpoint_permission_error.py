@@ -11,7 +11,6 @@ import _scenario as scenario
 import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
 
-pl = scenario.pytorch()
 PIPED: list = []
 """The paths whose content the stand-in for Azure is given in one piece."""
 
@@ -31,7 +30,7 @@ class Guarded(MemoryFileSystem):
 
 def azure():
     """A stand-in for adlfs, and a file system that derives from its class."""
-    directory = Path(os.environ.get("SCENARIO_OUT", "."))
+    directory = Path.cwd()
     base = "from fsspec.implementations.memory import MemoryFileSystem"
     directory.joinpath("adlfs.py").write_text(f"{base}\nclass AzureBlobFileSystem(MemoryFileSystem): pass\n")
     sys.path.insert(0, str(directory))
@@ -53,7 +52,7 @@ if __name__ == "__main__":
     model = scenario.pytorch("demos.boring_classes").BoringModel()
     directories = {
         "permitted": lambda: "memory://run",
-        "local": lambda: os.environ.get("SCENARIO_OUT", "."),
+        "local": lambda: os.getcwd(),
         "azure": azure,
     }
     directory = directories.get(scenario.CASE, lambda: "guarded://run")()

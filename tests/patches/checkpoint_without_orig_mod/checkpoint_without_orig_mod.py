@@ -3,17 +3,14 @@ and the model, too; ``none``; ``twins``: besides, there are two parameters whose
 With ``-renamed`` behind it, the model renames the entries itself; with ``-resumed``, a compiled model first resumes
 from the checkpoint."""
 
-import os
-
 import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 CASE, _, HOW = scenario.CASE.partition("-")
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self, compiled=CASE != "none"):
         super().__init__()
         self.layer = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
@@ -41,7 +38,7 @@ def renamed(state):
 
 
 if __name__ == "__main__":
-    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "a.ckpt")
+    path = "a.ckpt"
     torch.manual_seed(1)
     batches = DataLoader(TensorDataset(torch.randn(8, 2)), batch_size=4)
     model = Renaming() if HOW == "renamed" else Model()

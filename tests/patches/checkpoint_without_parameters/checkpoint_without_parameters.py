@@ -1,15 +1,11 @@
 """A module without parameters is saved, and loaded from its checkpoint. CASE "lost" and "lost-loosely": the module has
 a parameter, and the file has lost it; the latter with strict=False."""
 
-import os
-
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 
-
-class Baseline(pl.LightningModule):
+class Baseline(scenario.pl.LightningModule):
     def __init__(self, value=1):
         super().__init__()
         self.save_hyperparameters()
@@ -21,7 +17,7 @@ class Baseline(pl.LightningModule):
 
 
 if __name__ == "__main__":
-    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "baseline.ckpt")
+    path = "baseline.ckpt"
     trainer = scenario.trainer()
     trainer.test(Baseline(3), torch.utils.data.DataLoader(torch.ones(2, 1)), verbose=False)
     trainer.save_checkpoint(path)

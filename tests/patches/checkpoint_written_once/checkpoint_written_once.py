@@ -17,8 +17,7 @@ import _scenario as scenario
 import fsspec.implementations.local
 import torch
 
-pl = scenario.pytorch()
-OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+OUT = Path.cwd()
 MIB = 256 if scenario.CASE in ("save", "by-hand") else 1
 
 

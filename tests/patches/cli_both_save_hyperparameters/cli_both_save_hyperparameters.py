@@ -7,8 +7,6 @@ import os
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
-
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
     def __init__(self, width: int = 2, **named):
@@ -16,7 +14,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
         self.save_hyperparameters()
 
 
-class Data(pl.LightningDataModule):
+class Data(scenario.pl.LightningDataModule):
     def __init__(self, batch_size: int = 1, **named):
         super().__init__()
         if scenario.CASE != "model":
@@ -35,7 +33,7 @@ class Logger(scenario.pytorch("loggers").CSVLogger):
 
 
 def fit():
-    directory = os.environ.get("SCENARIO_OUT", ".")
+    directory = os.getcwd()
     options = {
         **scenario.QUIET,
         "accelerator": "cpu",
@@ -53,7 +51,7 @@ def fit():
         return
     conflict = scenario.CASE == "conflict"
     data = Data(width=3) if conflict else Data()
-    pl.Trainer(**options).fit(Model(), datamodule=data)
+    scenario.pl.Trainer(**options).fit(Model(), datamodule=data)
 
 
 if __name__ == "__main__":

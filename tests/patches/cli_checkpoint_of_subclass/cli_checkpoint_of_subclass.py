@@ -10,7 +10,6 @@ import sys
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 BoringModel = scenario.pytorch("demos.boring_classes").BoringModel
 LightningCLI = scenario.pytorch("cli").LightningCLI
 

@@ -6,7 +6,6 @@ import os
 
 import _scenario as scenario
 
-pl = scenario.pytorch()
 cli = scenario.pytorch("cli")
 Logger = scenario.pytorch("loggers.logger").Logger
 CASE = scenario.CASE

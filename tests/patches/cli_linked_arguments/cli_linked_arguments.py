@@ -7,7 +7,6 @@ import threading
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
 BoringModel, BoringDataModule = (
     getattr(scenario.pytorch("demos.boring_classes"), name) for name in ("BoringModel", "BoringDataModule")

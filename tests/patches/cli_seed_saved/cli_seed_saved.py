@@ -5,8 +5,6 @@ import os
 import _scenario as scenario
 import yaml
 
-pl = scenario.pytorch()
-
 if __name__ == "__main__":
     os.environ["PL_GLOBAL_SEED"] = "7"  # the seed that `true` selects
     scenario.pytorch("cli").LightningCLI(

@@ -65,7 +65,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 if __name__ == "__main__":
-    scenario.pytorch().seed_everything(1)
+    scenario.pl.seed_everything(1)
     plugin = getattr(plugins, "MixedPrecision", None) or plugins.MixedPrecisionPlugin
     trainer = scenario.trainer(
         limit_train_batches=4,

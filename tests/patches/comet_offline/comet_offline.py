@@ -8,7 +8,6 @@ import types
 
 import _scenario as scenario
 
-CASE = scenario.CASE
 OUT = "."
 
 
@@ -43,13 +42,13 @@ sys.modules["comet_ml"] = comet
 
 if __name__ == "__main__":
     scenario.pytorch("loggers.comet")._COMET_AVAILABLE = True
-    options = {"disabled": True} if CASE == "disabled" else {}
-    if CASE == "started":
+    options = {"disabled": True} if scenario.CASE == "disabled" else {}
+    if scenario.CASE == "started":
         experiment = comet.start(Config(offline_directory=OUT), online=False)
         experiment.log_metrics({"loss": 1.0})
     else:
         logger = scenario.pytorch("loggers").CometLogger(
-            online=CASE == "online", offline_directory=OUT, project="project", **options
+            online=scenario.CASE == "online", offline_directory=OUT, project="project", **options
         )
         logger.log_metrics({"loss": 1.0})
         experiment = logger.experiment

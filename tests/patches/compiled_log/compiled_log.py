@@ -15,8 +15,6 @@ if scenario.CASE == "unasked":
 
     torch._C._dynamo.eval_frame.get_eval_frame_callback = fails
 
-pl = scenario.pytorch()
-
 
 class Model(Linear):
     lr = 0.01
@@ -43,7 +41,7 @@ def compiled(function):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = Model()
     trained = model
     if scenario.CASE in ("model", "unasked"):

@@ -8,20 +8,17 @@ many, and the model's named_modules has the parameters of torch 1.8; ``part``: o
 overrides its loading; ``bare``: the entries have no metadata.
 """
 
-import os
-
 import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 CASE, _, SAME = scenario.CASE.partition("-")
 COMPILED = ("layer",) if CASE != "plain" else ()
 """The compiled parts of the saved model."""
 COMPILED_THEN = COMPILED if SAME else {"plain": ("layer",), "inner": ("parts.0",)}.get(CASE, ())
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self, compiled=COMPILED_THEN):
         super().__init__()
         self.layer = torch.nn.Linear(2, 2)
@@ -73,7 +70,7 @@ def weights(model):
 
 
 if __name__ == "__main__":
-    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "a.ckpt")
+    path = "a.ckpt"
     torch.manual_seed(1)
     batches = DataLoader(TensorDataset(torch.randn(8, 2)), batch_size=4)
     model = Model(COMPILED)

@@ -19,7 +19,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 if __name__ == "__main__":
-    scenario.pytorch().seed_everything(1)
+    scenario.pl.seed_everything(1)
     strategy = scenario.pytorch("strategies").ModelParallelStrategy(save_distributed_checkpoint=False)
     trainer = scenario.trainer(accelerator="gpu", devices=1, strategy=strategy, max_steps=2, limit_val_batches=0)
     trainer.fit(Model())

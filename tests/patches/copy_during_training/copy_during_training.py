@@ -8,11 +8,10 @@ import pickle
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 boring = scenario.pytorch("demos.boring_classes")
 
 
-class Copying(pl.Callback):
+class Copying(scenario.pl.Callback):
     copied = None
 
     def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx):

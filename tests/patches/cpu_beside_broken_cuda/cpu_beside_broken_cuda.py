@@ -5,7 +5,6 @@ over the sanity check)."""
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 asked = []
 
 

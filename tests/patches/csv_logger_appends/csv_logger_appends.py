@@ -24,7 +24,7 @@ def written():
 
 
 if __name__ == "__main__":
-    logger = scenario.pytorch("loggers").CSVLogger(os.environ.get("SCENARIO_OUT", "."), name="run", version=0)
+    logger = scenario.pytorch("loggers").CSVLogger(os.getcwd(), name="run", version=0)
     steps = 60 if not scenario.CASE else 8
     trainer = scenario.trainer(max_steps=steps, max_epochs=1, limit_val_batches=0, log_every_n_steps=1, logger=logger)
     before = written()

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import _scenario as scenario
 
-pl = scenario.pytorch()
 
-
-class Seen(pl.Callback):
+class Seen(scenario.pl.Callback):
     def __init__(self, file):
         self.file, self.times = file, set()
 
@@ -40,7 +38,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 if __name__ == "__main__":
-    out = os.environ.get("SCENARIO_OUT", ".")
+    out = os.getcwd()
     logger = scenario.pytorch("loggers").CSVLogger(out, name="run", version=0)
     seen = Seen(Path(out, "run", "version_0", "hparams.yaml"))
     scenario.trainer(max_steps=8, limit_val_batches=0, log_every_n_steps=1, logger=logger, callbacks=seen).fit(

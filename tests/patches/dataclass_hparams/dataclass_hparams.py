@@ -5,11 +5,9 @@ import dataclasses
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
-
 
 @dataclasses.dataclass(eq=False)
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     width: int
     rate: float = 0.1
     secret: str = "hidden"

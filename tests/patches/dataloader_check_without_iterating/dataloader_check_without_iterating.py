@@ -6,8 +6,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
-
 
 class Counting(DataLoader):
     iterations = 0
@@ -34,7 +32,7 @@ def data(shuffle):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model, train, validation = Model(), data(True), data(False)
     trainer = scenario.trainer(max_epochs=2, num_sanity_val_steps=0)
     with scenario.observing_errors():

@@ -9,8 +9,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader, Dataset
 
-pl = scenario.pytorch()
-
 
 class Numbers(Dataset):
     def __len__(self):
@@ -54,7 +52,7 @@ class Fetching(Model):
         return self.layer(next(dataloader_iter)[0]).pow(2).mean()
 
 
-class Listener(pl.Callback):
+class Listener(scenario.pl.Callback):
     def __init__(self):
         self.told = []
 

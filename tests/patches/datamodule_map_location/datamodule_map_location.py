@@ -1,16 +1,14 @@
 """LightningDataModule.load_from_checkpoint refuses map_location."""
 
-import os
 from pathlib import Path
 
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 mapped = []
 
 
-class Data(pl.LightningDataModule):
+class Data(scenario.pl.LightningDataModule):
     def __init__(self, scale=None):
         super().__init__()
         self.save_hyperparameters()
@@ -25,7 +23,7 @@ def note(storage, location):
 
 
 if __name__ == "__main__":
-    path = Path(os.environ.get("SCENARIO_OUT", "."), "data.ckpt")
+    path = Path("data.ckpt")
     trainer = scenario.trainer(max_steps=1, limit_val_batches=0)
     trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel(), datamodule=Data(scale=2.5))
     trainer.save_checkpoint(path)

@@ -9,10 +9,8 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 
-
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.automatic_optimization = False
@@ -35,7 +33,7 @@ class Model(pl.LightningModule):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = Model()
     loader = DataLoader(TensorDataset(torch.arange(24.0).reshape(12, 2) / 24), batch_size=2)
     strategy = scenario.pytorch("strategies").DDPStrategy(static_graph=scenario.CASE != "plain")

@@ -7,11 +7,10 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 CASE, _, LR = scenario.CASE.partition("-")
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.backbone = torch.nn.Sequential(torch.nn.Linear(4, 4))
@@ -37,7 +36,7 @@ class Model(pl.LightningModule):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(1)
+    scenario.pl.seed_everything(1)
     model = Model()
     callbacks = scenario.pytorch("callbacks")
     trainer = scenario.trainer(

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import _scenario as scenario
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
 PATIENCE = 30
 DEAD, DONE = Path("dead"), Path("done")

@@ -5,8 +5,6 @@ program sets the default dtype to float64)."""
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
-
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
     def training_step(self, batch, batch_idx):

@@ -7,7 +7,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader, RandomSampler, TensorDataset
 
-pl = scenario.pytorch()
 ITEMS = TensorDataset(torch.arange(16.0).reshape(-1, 1))
 
 
@@ -33,7 +32,7 @@ class Model(Linear):
 
 if __name__ == "__main__":
     if scenario.CASE == "seeded":
-        pl.seed_everything(7)
+        scenario.pl.seed_everything(7)
     else:
         torch.manual_seed(17 + scenario.rank())  # different in each rank, but the same in every variant
     model = Model()

@@ -5,7 +5,6 @@ precision), ``own`` (the module has its own double())."""
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 KIND, _, HOW = scenario.CASE.partition("-")
 PRECISION = "32-true" if KIND == "single" else "64-true"
 PATH = "weights.ckpt"

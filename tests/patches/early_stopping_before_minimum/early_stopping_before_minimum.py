@@ -2,7 +2,6 @@
 
 import _scenario as scenario
 
-pl = scenario.pytorch()
 VALUES = [1.0, 1.1, 1.2, 1.3, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4]
 CASE = scenario.CASE
 if CASE == "never":
@@ -21,13 +20,13 @@ class Model(scenario.boring_model()):
             self.log("x", 1.0 - self.current_epoch)
 
 
-class Asks(pl.Callback):
+class Asks(scenario.pl.Callback):
     def on_train_epoch_end(self, trainer, pl_module):
         if trainer.current_epoch == 3:
             trainer.should_stop = True
 
 
-class Watch(pl.Callback):
+class Watch(scenario.pl.Callback):
     seen = []
 
     def on_train_epoch_start(self, trainer, pl_module):
@@ -36,12 +35,12 @@ class Watch(pl.Callback):
 
 if __name__ == "__main__":
     patience = {"patient": 5}.get(CASE, 2)
-    stopping = pl.callbacks.EarlyStopping("x" if CASE == "finite" else "v", patience=patience)
+    stopping = scenario.pl.callbacks.EarlyStopping("x" if CASE == "finite" else "v", patience=patience)
     callbacks = [stopping, Watch()]
     if CASE == "asked":
         callbacks.append(Asks())
     elif CASE == "two":
-        callbacks.insert(0, pl.callbacks.EarlyStopping("w", patience=2))
+        callbacks.insert(0, scenario.pl.callbacks.EarlyStopping("w", patience=2))
     options = {"max_epochs": 10, "min_epochs": 6}
     if CASE == "steps":
         options = {"max_epochs": 10, "min_steps": 12}

@@ -11,7 +11,7 @@ CASE = scenario.CASE
 OUT = "checkpoints"
 
 
-class Setting(scenario.pytorch().Callback):
+class Setting(scenario.pl.Callback):
     def on_train_start(self, trainer, pl_module):
         trainer.early_stopping_callback.patience = 8
 

@@ -2,8 +2,6 @@
 
 import _scenario as scenario
 
-pl = scenario.pytorch()
-
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
     def training_step(self, batch, batch_idx):

@@ -1,8 +1,6 @@
 """A Fabric training that is saved, loaded into new objects and continued. The new optimizer is made with another
 learning rate, like a script's default that the checkpoint overrides."""
 
-import os
-
 import _scenario as scenario
 import torch
 
@@ -42,7 +40,7 @@ def load(path, state):
 
 if __name__ == "__main__":
     fabric = Fabric(accelerator="cpu", devices=1)
-    checkpoint = os.path.join(os.environ.get("SCENARIO_OUT", "."), "fabric.ckpt")
+    checkpoint = "fabric.ckpt"
     model, optimizer = set_up(lr=0.01)
     train(model, optimizer, 3)
     save(checkpoint, {"model": model, "optimizer": optimizer})

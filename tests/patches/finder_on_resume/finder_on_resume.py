@@ -7,22 +7,20 @@ run has no finder), ``unsaved`` (the batch size is no hyperparameter), ``subclas
 resumed), ``tuner`` (Tuner.lr_find of a Trainer whose ckpt_path is set), ``fresh`` (not resumed).
 """
 
-import os
 from pathlib import Path
 
 import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 callbacks = scenario.pytorch("callbacks")
 CASE = scenario.CASE
 KIND = CASE.partition("-")[0]
-OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+OUT = Path.cwd()
 X = torch.randn(64, 4, generator=torch.Generator().manual_seed(1))
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self, lr=0.1, batch_size=2):
         super().__init__()
         if CASE == "unsaved":

@@ -12,12 +12,11 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 CASE, BY_HAND, _ = scenario.CASE.partition("-by-hand")
 callbacks = scenario.pytorch("callbacks")
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.backbone = torch.nn.Linear(4, 4)
@@ -70,7 +69,7 @@ def callback(resumed=False):
 def fit(epochs, **options):
     ranks = {"devices": 2, "strategy": "ddp"} if CASE == "ranks" else {}
     trainer = scenario.trainer(max_epochs=epochs, callbacks=[callback("ckpt_path" in options)], **ranks)
-    pl.seed_everything(1)
+    scenario.pl.seed_everything(1)
     model = Model()
     data = torch.randn(16, 4, generator=torch.Generator().manual_seed(1))
     trainer.fit(model, DataLoader(data, batch_size=4), **options)

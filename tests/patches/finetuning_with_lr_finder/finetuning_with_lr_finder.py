@@ -1,16 +1,12 @@
 """The LearningRateFinder callback before BackboneFinetuning. Cases: ``finder``, ``resume`` (no finder; a resumed
 training restores the parameter groups)."""
 
-import os
-
 import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 
-
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.lr = 1e-3
@@ -28,7 +24,7 @@ class Model(pl.LightningModule):
 
 
 def fit(epochs, ckpt_path=None):
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     callbacks = [scenario.pytorch("callbacks").BackboneFinetuning(unfreeze_backbone_at_epoch=1)]
     if scenario.CASE == "finder":
         finder = scenario.pytorch("callbacks").LearningRateFinder
@@ -44,7 +40,7 @@ if __name__ == "__main__":
     if scenario.CASE == "finder":
         model, _ = fit(3)
     else:
-        path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "saved.ckpt")
+        path = "saved.ckpt"
         fit(2)[1].save_checkpoint(path)
         model, _ = fit(3, path)
     scenario.observe(groups=model.groups, head=model.head.weight, backbone=model.backbone.weight)

@@ -2,17 +2,14 @@
 ``whole`` (a checkpoint with the optimizer's state), ``part`` (one that lacks only the schedulers' state); ``by-hand``:
 the weights are loaded by hand, and the loops get their state."""
 
-import os
-
 import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.layer = torch.nn.Linear(2, 1)
@@ -29,7 +26,7 @@ class Model(pl.LightningModule):
         return [optimizer], [torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)]
 
 
-class ByHand(pl.Callback):
+class ByHand(scenario.pl.Callback):
     def on_fit_start(self, trainer, model):
         checkpoint = torch.load(PATH, weights_only=False)
         model.load_state_dict(checkpoint["state_dict"])
@@ -37,7 +34,7 @@ class ByHand(pl.Callback):
 
 
 if __name__ == "__main__":
-    PATH = os.path.join(os.environ.get("SCENARIO_OUT", "."), "a.ckpt")
+    PATH = "a.ckpt"
     batches = DataLoader(TensorDataset(torch.arange(8.0).view(4, 2) / 8), batch_size=2)
     trainer = scenario.trainer(max_epochs=2)
     trainer.fit(Model(), batches)

@@ -2,10 +2,8 @@
 
 import _scenario as scenario
 
-pl = scenario.pytorch()
 
-
-class StopAfter(pl.Callback):
+class StopAfter(scenario.pl.Callback):
     def __init__(self, steps):
         self.steps = steps
 

@@ -6,7 +6,6 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
 BackboneFinetuning = scenario.pytorch("callbacks").BackboneFinetuning
 
@@ -21,7 +20,7 @@ class Own(BackboneFinetuning):
         self.freeze(pl_module.backbone, train_bn=True)
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.backbone = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
@@ -35,7 +34,7 @@ class Model(pl.LightningModule):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(1)
+    scenario.pl.seed_everything(1)
     callback = {"by-hand": Handing, "own": Own}.get(CASE, BackboneFinetuning)(
         unfreeze_backbone_at_epoch=1 if CASE == "unfrozen" else 10, train_bn=CASE == "train"
     )

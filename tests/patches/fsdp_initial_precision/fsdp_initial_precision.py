@@ -6,10 +6,8 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 
-
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.layer = None
@@ -40,7 +38,7 @@ def described(layer):
 if __name__ == "__main__":
     if scenario.CASE == "trainer":
         trainer = scenario.trainer(accelerator="gpu", devices=1, strategy="fsdp", precision="16-mixed", max_epochs=1)
-        pl.seed_everything(3)
+        scenario.pl.seed_everything(3)
         model = Model()
         trainer.fit(model, DataLoader(TensorDataset(torch.ones(4, 4))))
         seen = model.seen

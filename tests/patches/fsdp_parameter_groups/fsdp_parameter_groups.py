@@ -4,13 +4,11 @@ groups."""
 import _scenario as scenario
 import torch
 
-CASE = scenario.CASE
-
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
     def configure_optimizers(self):
         groups = [{"params": [torch.nn.Parameter(torch.ones(1))]}]
-        if CASE != "none":
+        if scenario.CASE != "none":
             groups.append({"params": list(self.trainer.model.parameters())})
         return torch.optim.SGD(groups, lr=0.1)
 

@@ -6,11 +6,10 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 BY_VALUE = scenario.CASE.startswith("value")
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.automatic_optimization = scenario.CASE != "manual"
@@ -39,7 +38,7 @@ class ByHand(Model):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     by_hand = scenario.CASE.endswith("by_hand")
     model = ByHand() if by_hand else Model()
     options = {"max_epochs": 2, "accelerator": "cpu", "precision": scenario.precision("bf16-mixed")}

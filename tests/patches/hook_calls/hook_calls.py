@@ -12,12 +12,11 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 events, named = [], []
-START = pl.profilers.PassThroughProfiler.start
+START = scenario.pl.profilers.PassThroughProfiler.start
 
 
-class Watch(pl.Callback):
+class Watch(scenario.pl.Callback):
     def __getattribute__(self, name):
         found = super().__getattribute__(name)
         if name == "on_train_batch_start" or not name.startswith("on_") or not callable(found):
@@ -46,12 +45,12 @@ class Watch(pl.Callback):
                 trainer.profiler = Told()
 
 
-class Late(pl.Callback):
+class Late(scenario.pl.Callback):
     def on_train_batch_end(self, trainer, module, *args):
         events.append(f"late {module._current_fx_name}")
 
 
-class Told(pl.profilers.PassThroughProfiler):
+class Told(scenario.pl.profilers.PassThroughProfiler):
     @contextlib.contextmanager
     def profile(self, action_name):
         events.append(f"profile {action_name} {trainer.lightning_module._current_fx_name}")
@@ -102,7 +101,7 @@ def profile(frame, event, arg):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     case = scenario.CASE
     model = {"own": Own, "descriptor": Described}.get(case, Model)()
     if case == "wrapped":
@@ -120,7 +119,7 @@ if __name__ == "__main__":
             def emit(self, record):
                 events.append(f"{record.filename} {record.funcName} {record.getMessage()}")
 
-        log = logging.getLogger(f"{pl.__name__}.trainer.call")
+        log = logging.getLogger(f"{scenario.pl.__name__}.trainer.call")
         log.addHandler(Keep())
         log.setLevel(logging.DEBUG)
     loader = DataLoader(TensorDataset(torch.arange(8.0).reshape(4, 2)), batch_size=1)

@@ -10,7 +10,6 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 case, seen, counted = scenario.CASE, [], []
 getfullargspec = inspect.getfullargspec
 
@@ -27,7 +26,7 @@ def forward(self, batch, **given):
     return loss
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.layer = torch.nn.Linear(2, 1)
@@ -85,7 +84,7 @@ class Model(pl.LightningModule):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = Model()
     if case == "partial":
         model.training_step = functools.partial(forward, model)

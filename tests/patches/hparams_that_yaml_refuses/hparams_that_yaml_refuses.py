@@ -9,8 +9,6 @@ import _scenario as scenario
 import torch
 import yaml
 
-pl = scenario.pytorch()
-
 
 class Refusing:
     """An object that can be neither dumped nor copied, except by Lightning."""
@@ -42,7 +40,7 @@ def arguments():
 
 
 if __name__ == "__main__":
-    logger = scenario.pytorch("loggers").CSVLogger(os.environ.get("SCENARIO_OUT", "."))
+    logger = scenario.pytorch("loggers").CSVLogger(os.getcwd())
     trainer = scenario.trainer(max_steps=2, limit_val_batches=0, logger=logger)
     error = None
     with warnings.catch_warnings(record=True) as caught:

@@ -17,14 +17,12 @@ if scenario.CASE == "by-hand":
     stand_in.disable = lambda function, recursive, **_: _disable_dynamo(function, recursive)
     sys.modules["torch._dynamo"] = stand_in
 
-pl = scenario.pytorch()
-
 if scenario.CASE == "by-hand":
     del sys.modules["torch._dynamo"]
     vars(torch).pop("_dynamo", None)
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
@@ -43,7 +41,7 @@ class Model(pl.LightningModule):
 
 if __name__ == "__main__":
     loaded = ["torch._dynamo" in sys.modules]
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = Model()
     batches = DataLoader([torch.arange(n, n + 4.0).cos() for n in range(4)], batch_size=2)
     predicted = scenario.trainer().predict(model, batches)

@@ -12,7 +12,6 @@ from _model import Linear
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils.data import DataLoader, Dataset, Sampler, TensorDataset, WeightedRandomSampler, random_split
 
-pl = scenario.pytorch()
 ITEMS = 12
 
 
@@ -147,7 +146,7 @@ def first_line(exception):
 
 def attempt(data, devices, inside):
     """Train on ``data`` with new objects. Return the drawn batches and the error, if any."""
-    pl.seed_everything(7)
+    scenario.pl.seed_everything(7)
     options = {"strategy": "ddp"} if devices == 2 else {}
     trainer = scenario.trainer(accelerator="gpu", devices=devices, max_epochs=2, num_sanity_val_steps=0, **options)
     error = model = None
@@ -166,7 +165,7 @@ def attempt(data, devices, inside):
 
 def iterate_with_fabric(data, inside):
     """The same with Fabric: two epochs over a loader that Fabric set up, by hand."""
-    pl.seed_everything(7)
+    scenario.pl.seed_everything(7)
     fabric = scenario.fabric().Fabric(accelerator="gpu", devices=1)
     fabric.launch()
     drawn, error = [], None

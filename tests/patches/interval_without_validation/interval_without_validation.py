@@ -6,8 +6,6 @@ import warnings
 
 import _scenario as scenario
 
-pl = scenario.pytorch()
-
 if __name__ == "__main__":
     trainer = scenario.trainer(
         max_epochs=2,

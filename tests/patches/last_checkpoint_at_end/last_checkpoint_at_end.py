@@ -1,12 +1,11 @@
 """A run that ends before its first validation leaves no checkpoint."""
 
-import os
 from pathlib import Path
 
 import _scenario as scenario
 
 if __name__ == "__main__":
-    directory = Path(os.environ.get("SCENARIO_OUT", ".")) / "run"
+    directory = Path("run")
     callback = scenario.pytorch("callbacks").ModelCheckpoint(directory, save_last=True)
     trainer = scenario.trainer(
         max_epochs=2,

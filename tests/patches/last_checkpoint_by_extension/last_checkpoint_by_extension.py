@@ -14,7 +14,7 @@ def trainer(directory, steps):
 
 
 if __name__ == "__main__":
-    directory = Path(os.environ.get("SCENARIO_OUT", ".")) / "run"
+    directory = Path("run")
     model = scenario.pytorch("demos.boring_classes").BoringModel()
     trainer(directory, 2).fit(model)
     if scenario.CASE == "byhand":

@@ -1,6 +1,5 @@
 """last.ckpt is an absolute link, and breaks when its folder is moved."""
 
-import os
 from pathlib import Path
 
 import _scenario as scenario
@@ -10,7 +9,7 @@ import fsspec.implementations.local
 fsspec.implementations.local.LocalFileSystem.protocol = "file"
 
 if __name__ == "__main__":
-    directory = Path(os.environ.get("SCENARIO_OUT", "."))
+    directory = Path.cwd()
     callback = scenario.pytorch("callbacks").ModelCheckpoint(directory / "run", save_last=True)
     trainer = scenario.trainer(max_steps=2, limit_val_batches=0, enable_checkpointing=True)
     trainer.callbacks.append(callback)

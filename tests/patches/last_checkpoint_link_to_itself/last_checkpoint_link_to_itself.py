@@ -9,15 +9,13 @@ import fsspec.implementations.local
 # 2.1.0 to 2.1.2 create links only with an older fsspec, which has this attribute.
 fsspec.implementations.local.LocalFileSystem.protocol = "file"
 
-pl = scenario.pytorch()
-
 if __name__ == "__main__":
-    directory = Path(os.environ.get("SCENARIO_OUT", "."))
+    directory = Path.cwd()
     callback = scenario.pytorch("callbacks").ModelCheckpoint(
         directory,
         every_n_epochs=1 if scenario.CASE == "every" else 3,
         save_top_k=-1,
-        save_last=True if pl.__version__.startswith("2.1.") else "link",
+        save_last=True if scenario.pl.__version__.startswith("2.1.") else "link",
     )
     trainer = scenario.trainer(max_epochs=2, limit_train_batches=2, limit_val_batches=0, enable_checkpointing=True)
     trainer.callbacks.append(callback)

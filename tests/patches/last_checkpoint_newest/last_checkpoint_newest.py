@@ -8,7 +8,6 @@ import os
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 Saving = scenario.pytorch("callbacks").ModelCheckpoint
 CASE = scenario.CASE
 OUT = "checkpoints"

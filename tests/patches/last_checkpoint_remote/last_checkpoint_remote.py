@@ -2,13 +2,10 @@
 (the whole path of the checkpoint), ``local`` (on the disk), ``none`` (there is no last checkpoint), ``timeless`` (a
 file system that does not know when a file was modified), ``workaround`` (a subclass finds the files)."""
 
-import os
-
 import _scenario as scenario
 import fsspec
 from fsspec.implementations.memory import MemoryFileSystem
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
 
 
@@ -28,7 +25,7 @@ class Saving(scenario.pytorch("callbacks").ModelCheckpoint):
 
 def directory():
     if CASE == "local":
-        return os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints")
+        return "checkpoints"
     return f"{'timeless' if CASE == 'timeless' else 'memory'}://bucket/runs/"
 
 
@@ -51,7 +48,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(1)
+    scenario.pl.seed_everything(1)
     trainer(1).fit(Model())
     model, path = Model(), directory() + "last.ckpt" if CASE == "explicit" else "last"
     trainer(2).fit(model, ckpt_path=path)

@@ -10,7 +10,7 @@ import torch
 
 # 2.1.0 to 2.1.2 create links only with an older fsspec, which has this attribute.
 fsspec.implementations.local.LocalFileSystem.protocol = "file"
-OUT = os.environ.get("SCENARIO_OUT", ".")
+OUT = os.getcwd()
 
 
 def refuse(*args, **kwargs):

@@ -15,7 +15,6 @@ os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 enums = scenario.pytorch("utilities.enums")
 legacy_patch = scenario.pytorch("utilities.migration").pl_legacy_patch
 
@@ -77,7 +76,7 @@ def load(path):
 
 
 if __name__ == "__main__":
-    path = save(os.environ.get("SCENARIO_OUT", "."))
+    path = save(os.getcwd())
     found = error = None
     try:
         found = load(path)

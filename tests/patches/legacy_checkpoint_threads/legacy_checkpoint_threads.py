@@ -10,7 +10,6 @@ import threading
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 legacy_patch = scenario.pytorch("utilities.migration").pl_legacy_patch
 directory = os.environ.get("SCENARIO_OUT", ".")
 inside, other_is_done = threading.Event(), threading.Event()

@@ -9,7 +9,6 @@ os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
 
 
@@ -49,7 +48,7 @@ if __name__ == "__main__":
     trainer = scenario.trainer(max_steps=1, limit_val_batches=0)
     model = Model()
     trainer.fit(model)
-    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "saved.ckpt")
+    path = "saved.ckpt"
     trainer.save_checkpoint(path)
     del Model.calls[:]
     loaded, error = None, None

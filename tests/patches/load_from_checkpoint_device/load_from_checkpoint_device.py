@@ -2,14 +2,11 @@
 maps to it), ``cpu`` (map_location="cpu"), ``none`` (no map_location; the checkpoint was saved on the GPU), ``data`` (a
 LightningDataModule). Needs a CUDA device, simulated or real."""
 
-import os
-
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
-PATH = os.path.join(os.environ.get("SCENARIO_OUT", "."), "saved.ckpt")
+PATH = "saved.ckpt"
 
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
@@ -17,7 +14,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
-class Data(pl.LightningDataModule):
+class Data(scenario.pl.LightningDataModule):
     def train_dataloader(self):
         return Model().train_dataloader()
 

@@ -19,7 +19,7 @@ class Data(scenario.pytorch("demos.boring_classes").BoringDataModule):
 
 
 if __name__ == "__main__":
-    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "saved.ckpt")
+    path = "saved.ckpt"
     model, data = Model(), Data()
     trainer = scenario.trainer(max_steps=1, limit_val_batches=0)
     trainer.fit(model, data)

@@ -8,8 +8,6 @@ from _model import Linear
 from torch.overrides import TorchFunctionMode
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
-
 
 class CountMoves(TorchFunctionMode):
     def __init__(self):
@@ -43,7 +41,7 @@ class Model(Linear):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = Model()
     loader = DataLoader(TensorDataset(torch.arange(4.0).reshape(4, 1)), batch_size=1)
     trainer = scenario.trainer(accelerator=scenario.CASE, devices=1, max_epochs=2)

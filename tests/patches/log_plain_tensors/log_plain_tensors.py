@@ -17,7 +17,6 @@ import torchmetrics
 from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 result = scenario.pytorch("trainer.connectors.logger_connector.result")
 case, seen, counted = scenario.CASE, [], []
 
@@ -69,7 +68,7 @@ class Iterator(Model):
         return super().training_step(next(dataloader_iter)[0], 0)
 
 
-class Trainer(pl.Trainer):
+class Trainer(scenario.pl.Trainer):
     @property
     def logger(self):
         seen.append("logger")
@@ -87,7 +86,7 @@ def profile(frame, event, arg):
 
 
 def train():
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     if case == "replaced":
 
         class Record(result._Metadata):
@@ -97,12 +96,12 @@ def train():
 
         result._Metadata = Record
     if case == "rounded":
-        to_tensor = pl.LightningModule._LightningModule__to_tensor
+        to_tensor = scenario.pl.LightningModule._LightningModule__to_tensor
 
         def rounded(self, value, name):
             return to_tensor(self, value, name).mul(100).round().div(100)
 
-        pl.LightningModule._LightningModule__to_tensor = rounded
+        scenario.pl.LightningModule._LightningModule__to_tensor = rounded
     if case == "detached":
         detach = result.recursive_detach
 
@@ -127,7 +126,7 @@ def train():
     if case == "barebones":
         options = {"max_epochs": 1, "barebones": True, "default_root_dir": None}
     if case == "trainer":
-        pl.Trainer = Trainer
+        scenario.pl.Trainer = Trainer
     trainer = scenario.trainer(**options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -6,8 +6,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
-
 
 class Model(Linear):
     features, lr = 4, 1e-3
@@ -27,7 +25,7 @@ def loader():
 
 
 if __name__ == "__main__":
-    pl.seed_everything(7)
+    scenario.pl.seed_everything(7)
     model = Model()
     trainer = scenario.trainer(strategy="ddp", accelerator="gpu", devices=2, max_epochs=1)
     with scenario.observing_errors():

@@ -9,8 +9,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
-
 
 class Model(Linear):
     features = 1
@@ -76,7 +74,7 @@ elif __name__ == "__main__" and scenario.CASE == "float32":
         logged={name: str(value) for name, value in trainer.callback_metrics.items()},
     )
 elif __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     options = {}
     if scenario.CASE == "precision":
         options["precision"] = "bf16-true"

@@ -21,7 +21,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 if __name__ == "__main__":
-    logger = Logger(os.environ.get("SCENARIO_OUT", "."))
+    logger = Logger(os.getcwd())
     trainer = scenario.trainer(max_steps=2, limit_val_batches=0, log_every_n_steps=1, logger=logger)
     trainer.fit(Model())
     scenario.observe(

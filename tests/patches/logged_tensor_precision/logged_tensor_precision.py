@@ -6,8 +6,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
-
 
 class Model(Linear):
     features = 1
@@ -24,7 +22,7 @@ class Model(Linear):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     if scenario.CASE == "default":
         torch.set_default_dtype(torch.bfloat16)
     trainer = scenario.trainer(max_epochs=1)

@@ -2,7 +2,6 @@
 
 import importlib.machinery
 import importlib.util
-import os
 import sys
 import types
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import _scenario as scenario
 
 if __name__ == "__main__":
-    root = Path(os.environ.get("SCENARIO_OUT", ".")).resolve()
+    root = Path.cwd().resolve()
     for name in ("version_0", "version_best"):
         (root / "run" / name).mkdir(parents=True)
     if importlib.util.find_spec("tensorboard") is None:  # a stand-in: it is not needed to choose a folder

@@ -10,7 +10,6 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 DDP = scenario.CASE == "ddp"
 
 
@@ -22,7 +21,7 @@ class WithoutRate(torch.optim.SGD):
         return loss
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         if scenario.CASE == "hparams":
@@ -64,7 +63,7 @@ class Model(pl.LightningModule):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(7)
+    scenario.pl.seed_everything(7)
     model = Model()
     # In linear mode all releases suggest the same rate; 2.5.3 changed the suggestion of the exponential mode.
     options = {"mode": "linear", "max_lr": 0.1, "update_attr": scenario.CASE != "no_update"}

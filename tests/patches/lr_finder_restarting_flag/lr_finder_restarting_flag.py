@@ -5,8 +5,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
-
 
 class Model(Linear):
     features, lr = 4, 1e-3
@@ -35,7 +33,7 @@ class Model(Linear):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(7)
+    scenario.pl.seed_everything(7)
     model = Model()
     finder = scenario.pytorch("callbacks").LearningRateFinder(max_lr=1e-2, num_training_steps=6, update_attr=False)
     trainer = scenario.trainer(

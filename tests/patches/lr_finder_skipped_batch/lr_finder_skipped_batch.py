@@ -4,8 +4,6 @@ import math
 
 import _scenario as scenario
 
-pl = scenario.pytorch()
-
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
     def __init__(self):
@@ -17,7 +15,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(1)
+    scenario.pl.seed_everything(1)
     trainer = scenario.trainer(max_epochs=1, limit_val_batches=0)
     tuner = scenario.tuner(trainer)
     with scenario.observing_errors():

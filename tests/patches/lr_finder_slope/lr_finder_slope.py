@@ -6,8 +6,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
-
 
 class Model(Linear):
     lr = 1e-3
@@ -17,7 +15,7 @@ class Model(Linear):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = Model()
     trainer = scenario.trainer(max_epochs=3)
     finder = scenario.tuner(trainer).lr_find(

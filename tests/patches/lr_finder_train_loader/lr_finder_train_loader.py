@@ -7,7 +7,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 DDP = scenario.CASE == "ddp"
 
 
@@ -53,7 +52,7 @@ class Model(Linear):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(7)
+    scenario.pl.seed_everything(7)
     model = Model()
     steps = 3 if DDP else 6
     finder = Finder(max_lr=1e-2, num_training_steps=steps, early_stop_threshold=None, update_attr=False)

@@ -5,8 +5,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
-
 
 class Model(Linear):
     features, lr = 4, 1e-3
@@ -31,7 +29,7 @@ class Model(Linear):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(7)
+    scenario.pl.seed_everything(7)
     model = Model()
     # The trial must reach a validation, so that the limited loader is created: 8 batches are an epoch.
     callbacks = scenario.pytorch("callbacks")

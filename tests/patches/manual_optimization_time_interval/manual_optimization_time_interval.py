@@ -1,6 +1,5 @@
 """With manual optimization, train_time_interval saves nothing."""
 
-import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -36,7 +35,7 @@ def interval():
 
 if __name__ == "__main__":
     scenario.torch.manual_seed(0)
-    directory = Path(os.environ.get("SCENARIO_OUT", ".")) / "run"
+    directory = Path("run")
     monitor = {"monitor": "late"} if CASE == "monitor" else {}
     callback = scenario.pytorch("callbacks").ModelCheckpoint(
         directory, filename="{step}", save_top_k=-1, **monitor, **interval()

@@ -1,17 +1,14 @@
 """The state of self.optimizers() after a checkpoint was loaded. Cases: ``resume``, ``fresh`` (nothing was loaded),
 ``several`` (two optimizers)."""
 
-import os
-
 import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 SEVERAL = scenario.CASE == "several"
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self, lr=None):
         super().__init__()
         self.automatic_optimization = False
@@ -37,7 +34,7 @@ class Model(pl.LightningModule):
 
 
 def fit(epochs, lr=None, ckpt_path=None):
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = Model(lr)
     trainer = scenario.trainer(max_epochs=epochs)
     trainer.fit(model, DataLoader(torch.arange(4.0).reshape(4, 1) / 4, batch_size=1), ckpt_path=ckpt_path)
@@ -48,7 +45,7 @@ if __name__ == "__main__":
     if scenario.CASE == "fresh":
         model, _ = fit(2, 0.05)
     else:
-        path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "saved.ckpt")
+        path = "saved.ckpt"
         fit(1)[1].save_checkpoint(path)
         model, _ = fit(2, 0.05, path)
     scenario.observe(used=model.used, remembered=model.remembered, weight=model.layer.weight)

@@ -3,8 +3,6 @@
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
-
 
 class Logger(scenario.pytorch("loggers").CSVLogger):
     rates = []
@@ -38,7 +36,7 @@ if __name__ == "__main__":
         limit_val_batches=0,
         log_every_n_steps=1,
         logger=Logger(scenario.QUIET["default_root_dir"]),
-        callbacks=[pl.callbacks.LearningRateMonitor()],
+        callbacks=[scenario.pl.callbacks.LearningRateMonitor()],
     )
     trainer.fit(Model())
     (config,) = trainer.lr_scheduler_configs

@@ -6,7 +6,6 @@ import os
 import _mlflow as mlflow
 import _scenario as scenario
 
-CASE = scenario.CASE
 VARIABLE = "MLFLOW_ALLOW_FILE_STORE"
 
 
@@ -20,8 +19,8 @@ class MlflowClient(mlflow.MlflowClient):
 if __name__ == "__main__":
     mlflow.sys.modules["mlflow.tracking"].MlflowClient = MlflowClient
     uris = {"database": "sqlite:///mlflow.db", "given": "file:./mlruns"}
-    if CASE == "allowed":
+    if scenario.CASE == "allowed":
         os.environ[VARIABLE] = "true"
     with scenario.observing_errors(), scenario.observing_warnings():
-        logger = scenario.pytorch("loggers").MLFlowLogger(tracking_uri=uris.get(CASE))
+        logger = scenario.pytorch("loggers").MLFlowLogger(tracking_uri=uris.get(scenario.CASE))
     scenario.observe(run=logger.run_id, allowed=os.environ.get(VARIABLE))

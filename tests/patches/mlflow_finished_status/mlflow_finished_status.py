@@ -7,7 +7,7 @@ import stat
 import _mlflow as mlflow
 import _scenario as scenario
 
-OUT = os.environ.get("SCENARIO_OUT", ".")
+OUT = os.getcwd()
 STATUSES = []
 
 

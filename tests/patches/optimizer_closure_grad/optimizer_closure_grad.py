@@ -6,8 +6,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
-
 
 class Optimizer(torch.optim.SGD):
     @torch.no_grad()
@@ -35,7 +33,7 @@ class Own(Model):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = Own() if scenario.CASE == "own" else Model()
     trainer = scenario.trainer(max_epochs=2)
     with scenario.observing_errors():

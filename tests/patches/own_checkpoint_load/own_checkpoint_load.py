@@ -12,7 +12,6 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 OUT = Path(os.environ.get("SCENARIO_OUT", "."))
 CASE = scenario.CASE
 
@@ -28,7 +27,7 @@ class Called:
         return os.mkdir, (str(OUT / "called"),)
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self, options=None):
         super().__init__()
         self.save_hyperparameters()

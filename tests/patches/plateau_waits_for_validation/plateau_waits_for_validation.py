@@ -4,12 +4,9 @@ follows a metric of the training), ``trained`` (the only one does), ``lenient`` 
 frequency that asks for the value of an earlier epoch), ``misspelled``, ``off`` (there is no validation), ``asked``
 (validation runs in every epoch, and the Trainer's enable_validation is the program's own)."""
 
-import os
-
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 EVERY = 2
 
 
@@ -46,7 +43,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
         return [optimizer], configs
 
 
-class Asked(pl.Trainer):
+class Asked(scenario.pl.Trainer):
     asked = 0
 
     @property
@@ -57,7 +54,7 @@ class Asked(pl.Trainer):
 
 def fit(epochs, path=None):
     model = Model()
-    pl.Trainer = Asked
+    scenario.pl.Trainer = Asked
     trainer = scenario.trainer(
         max_epochs=epochs,
         limit_train_batches=2,
@@ -81,7 +78,7 @@ def fit(epochs, path=None):
 if __name__ == "__main__":
     trainer, seen = fit(2 if scenario.CASE == "resumed" else 6)
     if scenario.CASE == "resumed" and seen["error"] is None:
-        path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "model.ckpt")
+        path = "model.ckpt"
         trainer.save_checkpoint(path)
         trainer, seen = fit(6, path)
     scenario.observe(**seen)

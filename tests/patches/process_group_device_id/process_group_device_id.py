@@ -39,6 +39,6 @@ def with_fabric():
 
 
 if __name__ == "__main__":
-    scenario.pytorch().seed_everything(2)
+    scenario.pl.seed_everything(2)
     with_fabric() if scenario.CASE == "fabric" else with_trainer()
     scenario.observe(bound=bound_device())

@@ -6,7 +6,6 @@ import re
 
 import _scenario as scenario
 
-pl = scenario.pytorch()
 METRIC = "val_loss" if scenario.CASE == "plain" else "val/loss"
 
 
@@ -16,11 +15,11 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 if __name__ == "__main__":
-    directory = os.path.join(os.environ.get("SCENARIO_OUT", "."), "profiles")
+    directory = "profiles"
     if scenario.CASE == "nowhere":
         open(directory, "w").close()
     profiler = scenario.pytorch("profilers").AdvancedProfiler(directory, dump_stats=True)
-    stopping = pl.callbacks.EarlyStopping(METRIC)
+    stopping = scenario.pl.callbacks.EarlyStopping(METRIC)
     options = {"accelerator": "cpu", "limit_train_batches": 1, "limit_val_batches": 1, "max_epochs": 1}
     with scenario.observing_errors():
         scenario.trainer(profiler=profiler, callbacks=stopping, **options).fit(Model())

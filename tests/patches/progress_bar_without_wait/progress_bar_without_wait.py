@@ -8,7 +8,6 @@ from _model import Linear
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 READ = scenario.CASE == "read"
 
 
@@ -35,7 +34,7 @@ class Model(Linear):
         return torch.optim.SGD(self.parameters(), lr=1 / 64, foreach=False)
 
 
-class Reader(pl.Callback):
+class Reader(scenario.pl.Callback):
     def __init__(self):
         self.read = []
 

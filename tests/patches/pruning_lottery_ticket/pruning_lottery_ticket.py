@@ -4,7 +4,7 @@ import _scenario as scenario
 import torch
 
 if __name__ == "__main__":
-    scenario.pytorch().seed_everything(1)
+    scenario.pl.seed_everything(1)
     model = scenario.pytorch("demos.boring_classes").BoringModel()
     first = model.layer.weight.detach().clone()
     pruning = scenario.pytorch("callbacks").ModelPruning(

@@ -23,7 +23,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 if __name__ == "__main__":
-    scenario.pytorch().seed_everything(1)
+    scenario.pl.seed_everything(1)
     model = Model()
     pruning = scenario.pytorch("callbacks").ModelPruning("l1_unstructured", amount=0.5)
     trainer = scenario.trainer(max_epochs=1, limit_train_batches=1, limit_val_batches=0)

@@ -45,7 +45,7 @@ if __name__ == "__main__":
 
         scenario.observe(**resuming.after_stop(CASE))
     else:
-        directory = os.environ.get("SCENARIO_OUT", ".")
+        directory = os.getcwd()
         callbacks = pruning_and_saving(CASE in ("saved", "other"), directory)
         first = model()
         trainer(1, callbacks).fit(first)

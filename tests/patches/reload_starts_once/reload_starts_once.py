@@ -3,8 +3,6 @@
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
-
 
 class Stream:
     """A stream without a length, which an iterator uses up."""

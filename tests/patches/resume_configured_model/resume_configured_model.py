@@ -2,8 +2,6 @@
 ``fresh`` (configure_model makes its layer anew each time), ``early`` (__init__ makes the layer), ``other`` (a
 checkpoint of another width, which fails either way)."""
 
-import os
-
 import _scenario as scenario
 import torch
 
@@ -50,7 +48,7 @@ if __name__ == "__main__":
     first = Model()
     began = trainer()
     began.fit(first)
-    path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "saved.ckpt")
+    path = "saved.ckpt"
     began.save_checkpoint(path)
     del Model.calls[:]
 

@@ -8,8 +8,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader, IterableDataset
 
-pl = scenario.pytorch()
-
 
 class Stream(IterableDataset):
     def __iter__(self):
@@ -34,7 +32,7 @@ class Model(Linear):
 def fit(epochs, ckpt_path=None):
     model = Model()
     checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(
-        dirpath=os.environ.get("SCENARIO_OUT", "."), filename="{step}", save_top_k=-1, every_n_train_steps=1
+        dirpath=os.getcwd(), filename="{step}", save_top_k=-1, every_n_train_steps=1
     )
     trainer = scenario.trainer(
         max_epochs=epochs, num_sanity_val_steps=0, enable_checkpointing=True, callbacks=[checkpoint]
@@ -47,8 +45,8 @@ def fit(epochs, ckpt_path=None):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     _, checkpoint = fit(1)
-    pl.seed_everything(4)
+    scenario.pl.seed_everything(4)
     model, _ = fit(2, os.path.join(checkpoint.dirpath, "step=4.ckpt"))
     scenario.observe(events=model.events, weight=model.layer.weight)

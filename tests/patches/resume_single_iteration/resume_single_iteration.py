@@ -8,8 +8,6 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, DistributedSampler, IterableDataset
 
-pl = scenario.pytorch()
-
 
 class Stream(IterableDataset):
     """A stream of which every iterator takes the next four samples."""
@@ -43,7 +41,7 @@ class Finder(scenario.pytorch("callbacks").LearningRateFinder):
             model.searching = False
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.lr = 1e-4
@@ -72,7 +70,7 @@ def data():
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     path = "saved.ckpt"
     if scenario.CASE == "finder":
         finder = Finder(max_lr=1e-3, num_training_steps=3, early_stop_threshold=None, update_attr=False)
@@ -84,7 +82,7 @@ if __name__ == "__main__":
         trainer = scenario.trainer(max_epochs=1)
         trainer.fit(Model(), data())
         trainer.save_checkpoint(path)
-        pl.seed_everything(4)
+        scenario.pl.seed_everything(4)
         model, loader = Model(), data()
         options = {"reload_dataloaders_every_n_epochs": 1} if scenario.CASE == "reload" else {}
         trainer = scenario.trainer(max_epochs=3, **options)

@@ -8,8 +8,6 @@ from _model import Linear
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
-
 
 class Waits(TorchDispatchMode):
     """Counts how often a number is read from the device."""
@@ -66,7 +64,7 @@ class Model(Linear):
 
 
 def train(max_steps, checkpoint=None):
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = Model()
     trainer = scenario.trainer(accelerator="gpu", devices=1, max_steps=max_steps)
     trainer.fit(model, DataLoader(TensorDataset(torch.arange(12.0).reshape(6, 2)), batch_size=1), ckpt_path=checkpoint)

@@ -5,7 +5,6 @@ from tests.support import with_rich  # noqa: F401  # isort: skip
 import _scenario as scenario
 import rich.console
 
-pl = scenario.pytorch()
 clear_live = rich.console.Console.clear_live
 # As in older versions of rich, which don't need rich-progress-bar.
 rich.console.Console.clear_live = lambda self: clear_live(self) if getattr(self, "_live_stack", True) else None

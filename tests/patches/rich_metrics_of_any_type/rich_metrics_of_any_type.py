@@ -9,7 +9,6 @@ import _scenario as scenario
 import rich.console
 import torch
 
-pl = scenario.pytorch()
 clear_live = rich.console.Console.clear_live
 # As in older versions of rich, which don't need rich-progress-bar.
 rich.console.Console.clear_live = lambda self: clear_live(self) if getattr(self, "_live_stack", True) else None

@@ -8,7 +8,6 @@ from _model import Linear
 from rich.text import Text
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 callbacks = scenario.pytorch("callbacks")
 
 
@@ -30,7 +29,7 @@ class Model(Linear):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     bar = callbacks.RichProgressBar()
     trainer = scenario.trainer(devices=1, max_epochs=2, callbacks=[bar], enable_progress_bar=True)
     model = Model()

@@ -10,7 +10,6 @@ from tests.support import with_rich  # noqa: F401  # isort: skip
 import _scenario as scenario
 from rich.console import Console
 
-pl = scenario.pytorch()
 clear_live = Console.clear_live
 
 
@@ -20,7 +19,7 @@ def clear_live_if_there_is_one(self):
         clear_live(self)
 
 
-class Watch(pl.Callback):
+class Watch(scenario.pl.Callback):
     """Record the bar's content at the end of each batch."""
 
     def __init__(self):
@@ -38,7 +37,7 @@ def fit(**options):
         refresh_rate=0 if scenario.CASE == "off" else 1, console_kwargs={"file": io.StringIO()}
     )
     watch = Watch()
-    directory = os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints")
+    directory = "checkpoints"
     saved = scenario.pytorch("callbacks").ModelCheckpoint(
         directory, "{step}", save_top_k=-1, every_n_train_steps=2, save_on_train_epoch_end=False
     )
@@ -62,6 +61,6 @@ if __name__ == "__main__":
     error, seen, steps = fit()
     if scenario.CASE != "begun":
         step = 4 if scenario.CASE == "epoch" else 2
-        path = os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints", f"step={step}.ckpt")
+        path = os.path.join(os.getcwd(), "checkpoints", f"step={step}.ckpt")
         error, seen, steps = fit(ckpt_path=path)
     scenario.observe(error=error, seen=seen, steps=steps)

@@ -39,7 +39,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 
 if __name__ == "__main__":
-    scenario.pytorch().seed_everything(1)
+    scenario.pl.seed_everything(1)
     data = torch.arange(16.0)[:, None].repeat(1, 32)
     samplers = {"torch": SubsetRandomSampler(range(16)), "sequential": FromTheEnd(data)}
     sampler = samplers.get(scenario.CASE, Backwards())

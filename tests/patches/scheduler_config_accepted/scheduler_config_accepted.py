@@ -5,7 +5,6 @@ scheduler class of the program)."""
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 Config = scenario.pytorch("utilities.types").LRSchedulerConfig
 KIND = scenario.CASE.rpartition("-")[2]
 

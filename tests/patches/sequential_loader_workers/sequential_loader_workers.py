@@ -7,7 +7,6 @@ import multiprocessing
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 boring = scenario.pytorch("demos.boring_classes")
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 import _scenario as scenario
 
 WORLD = 1 if scenario.CASE == "single" else 2
-OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+OUT = Path.cwd()
 PATIENCE, LIMIT = 25, 140
 """Seconds, after the signal and in total, after which a rank counts as hanging."""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import _scenario as scenario
 
-OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+OUT = Path.cwd()
 TRAINING = "SCENARIO_TRAINING"
 
 

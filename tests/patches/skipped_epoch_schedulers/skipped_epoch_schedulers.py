@@ -7,10 +7,8 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 
-
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.layer = torch.nn.Linear(1, 1)
@@ -44,7 +42,7 @@ class Model(pl.LightningModule):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = Model()
     trainer = scenario.trainer(max_epochs=4)
     with scenario.observing_warnings():

@@ -13,9 +13,8 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
-OUT = os.environ.get("SCENARIO_OUT", ".")
+OUT = os.getcwd()
 RANK = int(os.environ.get("SLURM_PROCID", "0"))
 RANKS = 2 if CASE == "ranks" else 1
 

@@ -6,7 +6,6 @@ parameters)."""
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
 
 

@@ -10,7 +10,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 states = scenario.pytorch("trainer.states")
 Stage = states.RunningStage
 seen, counted = [], []
@@ -20,7 +19,7 @@ class Other(enum.Enum):
     TRAIN = "train"
 
 
-class Watch(pl.Callback):
+class Watch(scenario.pl.Callback):
     def __getattribute__(self, name):
         if name.startswith("on_") and name.endswith(("start", "end")):
             return lambda trainer, *_: seen.append(
@@ -51,7 +50,7 @@ def profile(frame, event, arg):
 
 
 def train():
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model, trainer = Model(), scenario.trainer(max_epochs=2, callbacks=[Watch()])
     loader = DataLoader(TensorDataset(torch.arange(8.0).reshape(4, 2)), batch_size=1)
     sys.setprofile(profile)

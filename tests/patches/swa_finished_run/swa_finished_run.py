@@ -5,7 +5,6 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 callbacks = scenario.pytorch("callbacks")
 CASE = scenario.CASE
 
@@ -15,7 +14,7 @@ class WithoutTransfer(callbacks.StochasticWeightAveraging):
         pass
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         norm = torch.nn.BatchNorm1d(2) if CASE == "batch norm" else torch.nn.Identity()
@@ -29,7 +28,7 @@ class Model(pl.LightningModule):
 
 
 def fit(**options):
-    pl.seed_everything(5)
+    scenario.pl.seed_everything(5)
     model = Model()
     swa = (WithoutTransfer if CASE == "subclass" else callbacks.StochasticWeightAveraging)(0.05, swa_epoch_start=2)
     saver = callbacks.ModelCheckpoint(".", "{epoch}", save_top_k=-1, every_n_epochs=1, save_on_train_epoch_end=True)

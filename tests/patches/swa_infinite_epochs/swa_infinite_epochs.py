@@ -7,12 +7,11 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 SWA = scenario.pytorch("callbacks").StochasticWeightAveraging
 START = {"early": 10, "fraction": 0.5}.get(scenario.CASE, 2)
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         norm = [torch.nn.BatchNorm1d(3)] if scenario.CASE == "batch-norm" else []
@@ -51,7 +50,7 @@ class Own(SWA):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(5)
+    scenario.pl.seed_everything(5)
     model = Model()
     callback = Own if scenario.CASE == "own" else SWA
     trainer = scenario.trainer(

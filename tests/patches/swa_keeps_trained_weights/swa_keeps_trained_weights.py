@@ -6,7 +6,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 SWA = scenario.pytorch("callbacks").StochasticWeightAveraging
 
 
@@ -16,7 +15,7 @@ class Model(Linear):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(5)
+    scenario.pl.seed_everything(5)
     model = Model()
     initial = model.layer.weight.detach().clone()
     callbacks = [] if scenario.CASE == "without" else [SWA(swa_lrs=0.05, swa_epoch_start=10)]

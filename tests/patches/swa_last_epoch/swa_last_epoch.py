@@ -6,7 +6,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 SWA = scenario.pytorch("callbacks").StochasticWeightAveraging
 CASE = scenario.CASE
 
@@ -33,7 +32,7 @@ class Model(Linear):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(5)
+    scenario.pl.seed_everything(5)
     model = Model()
     swa = (AtEnd if CASE == "subclass" else SWA)(0.05, swa_epoch_start=2)
     data = DataLoader(torch.rand(8, 2), batch_size=4)

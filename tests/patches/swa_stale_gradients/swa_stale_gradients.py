@@ -6,11 +6,10 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         norm = [] if CASE == "plain" else [torch.nn.BatchNorm1d(2)]
@@ -38,7 +37,7 @@ def precision():
 
 
 if __name__ == "__main__":
-    pl.seed_everything(5)
+    scenario.pl.seed_everything(5)
     model = Model()
     swa = scenario.pytorch("callbacks").StochasticWeightAveraging(0.05, swa_epoch_start=2)
     data = DataLoader(torch.rand(8, 2), batch_size=4)

@@ -8,11 +8,10 @@ import torch
 from torch.utils.data import DataLoader
 from torchmetrics import MeanMetric
 
-pl = scenario.pytorch()
 EQUAL, SIZES, METRIC = (word in scenario.CASE for word in ("equal", "sizes", "metric"))
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.layer = torch.nn.Linear(1, 1)

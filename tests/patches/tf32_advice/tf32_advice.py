@@ -39,7 +39,7 @@ def with_trainer(**options):
 def with_monitor():
     torch.cuda.get_device_name = lambda device=None: "NVIDIA A100-SXM4-40GB"
     monitor = scenario.pytorch("callbacks").ThroughputMonitor(batch_size_fn=len, window_size=2)
-    logger = scenario.pytorch("loggers").CSVLogger(os.environ.get("SCENARIO_OUT", "."))
+    logger = scenario.pytorch("loggers").CSVLogger(os.getcwd())
     with_trainer(callbacks=monitor, logger=logger, log_every_n_steps=1)
     return float(monitor.available_flops)
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import _scenario as scenario
 import torch
 
-pl = scenario.pytorch()
 BoringModel = scenario.pytorch("demos.boring_classes").BoringModel
 
 
@@ -30,7 +29,7 @@ class Model(BoringModel):
         self.width = width
 
 
-class Parsed(pl.Trainer):
+class Parsed(scenario.pl.Trainer):
     def test(self, model=None, dataloaders=None, ckpt_path=None, verbose=True, datamodule=None):
         """Do nothing: only the command line matters here."""
 
@@ -81,7 +80,7 @@ if __name__ == "__main__":
         try:
             cli = scenario.pytorch("cli").LightningCLI(
                 Model,
-                trainer_class=pl.Trainer if scenario.CASE == "whole" else Parsed,
+                trainer_class=scenario.pl.Trainer if scenario.CASE == "whole" else Parsed,
                 save_config_callback=None,
                 trainer_defaults={**scenario.QUIET, "accelerator": "cpu", "limit_test_batches": 1},
                 args=["test", f"--ckpt_path={path}"],

@@ -19,15 +19,14 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
-OUT = Path(os.environ.get("SCENARIO_OUT", "."))
+OUT = Path.cwd()
 
 
 class Options:
     width = 3
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self, options):
         super().__init__()
         self.save_hyperparameters()
@@ -43,7 +42,7 @@ class Model(pl.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
-class Data(pl.LightningDataModule):
+class Data(scenario.pl.LightningDataModule):
     def __init__(self, options):
         super().__init__()
         self.save_hyperparameters()

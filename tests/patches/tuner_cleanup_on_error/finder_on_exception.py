@@ -7,7 +7,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 callbacks = scenario.pytorch("callbacks")
 told = []
 
@@ -27,7 +26,7 @@ class Tell(callbacks.Callback):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(7)
+    scenario.pl.seed_everything(7)
     model = Model()
     initial = {name: value.clone() for name, value in model.state_dict().items()}
     finder = callbacks.LearningRateFinder(num_training_steps=12)

@@ -19,7 +19,6 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
 BATCH_SIZE = "batch_size" in scenario.CASE or scenario.CASE == "validate_callback"
 
 
@@ -35,7 +34,7 @@ class Stop(BaseException):
     pass
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.save_hyperparameters({"lr": 0.125, "batch_size": 4})
@@ -66,7 +65,7 @@ if scenario.CASE == "class_batch_size":
     Model.batch_size = 4
 
 
-class Data(pl.LightningDataModule):
+class Data(scenario.pl.LightningDataModule):
     def __init__(self, model):
         super().__init__()
         self.model = model
@@ -100,7 +99,7 @@ def temporary_checkpoints(trainer):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(7)
+    scenario.pl.seed_everything(7)
     model = Model()
     data = Data(model)
     callbacks = scenario.pytorch("callbacks")

@@ -9,8 +9,6 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
-
 
 class Settings:
     width = 4
@@ -21,7 +19,7 @@ class Caller:
         return Path.mkdir, (Path("called"),)
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self, settings):
         super().__init__()
         self.save_hyperparameters({"settings": settings})
@@ -44,7 +42,7 @@ class Model(pl.LightningModule):
 
 
 if __name__ == "__main__":
-    pl.seed_everything(7)
+    scenario.pl.seed_everything(7)
     model = Model(Settings())
     before = model.layer.weight.clone()
     finder = scenario.pytorch("callbacks").LearningRateFinder(max_lr=1e-2, num_training_steps=5, update_attr=False)

@@ -4,8 +4,6 @@ import threading
 
 import _scenario as scenario
 
-pl = scenario.pytorch()
-
 
 class Client:
     """An object that can be copied, but not pickled."""

@@ -10,7 +10,6 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, IterableDataset
 
-pl = scenario.pytorch()
 CASE, RIGHT = scenario.CASE.partition("-right")[0], scenario.CASE.endswith("-right")
 
 
@@ -22,7 +21,7 @@ class Stream(IterableDataset):
         return iter(torch.ones(5, 2))
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
         self.layer = torch.nn.Linear(2, 1)
@@ -72,7 +71,7 @@ class Log(scenario.pytorch("loggers.logger").Logger):
 if __name__ == "__main__":
     torch.manual_seed(1)
     log, model = Log(), Model()
-    directory = os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints")
+    directory = "checkpoints"
     checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(directory, filename="{epoch}-{step}", save_top_k=-1)
     options = {
         "half": {"val_check_interval": 2 if RIGHT else 3},

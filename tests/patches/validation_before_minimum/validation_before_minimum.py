@@ -3,15 +3,12 @@
 
 import _scenario as scenario
 
-pl = scenario.pytorch()
-CASE = scenario.CASE
 
-
-class Watch(pl.Callback):
+class Watch(scenario.pl.Callback):
     validations = []
 
     def on_train_batch_start(self, trainer, *_):
-        if (trainer.current_epoch, trainer.global_step) == ((3, 13) if CASE == "late" else (0, 1)):
+        if (trainer.current_epoch, trainer.global_step) == ((3, 13) if scenario.CASE == "late" else (0, 1)):
             trainer.should_stop = True
 
     def on_validation_start(self, trainer, pl_module):
@@ -19,13 +16,13 @@ class Watch(pl.Callback):
 
 
 if __name__ == "__main__":
-    options = {"min_steps": 12} if CASE == "steps" else {"min_epochs": 3}
+    options = {"min_steps": 12} if scenario.CASE == "steps" else {"min_epochs": 3}
     trainer = scenario.trainer(
         max_epochs=10,
         limit_train_batches=4,
         limit_val_batches=1,
         num_sanity_val_steps=0,
-        val_check_interval=2 if CASE == "interval" else 1.0,
+        val_check_interval=2 if scenario.CASE == "interval" else 1.0,
         callbacks=[Watch()],
         **options,
     )

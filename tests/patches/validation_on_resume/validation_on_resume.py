@@ -16,7 +16,6 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
 
 
@@ -28,7 +27,7 @@ class Stream(IterableDataset):
         return iter(torch.ones(self.size, 2))
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self, seen):
         super().__init__()
         self.layer = torch.nn.Linear(2, 1)
@@ -83,7 +82,7 @@ class Marks(Model):
             self.mark()
 
 
-class Save(pl.Callback):
+class Save(scenario.pl.Callback):
     def save(self, trainer, when):
         steps = {"end": 8, "stopping": 8, "epoch": 8, "early": 3, "accumulate": 2, "steps": 5}.get(CASE, 4)
         if when and not trainer.sanity_checking and trainer.global_step == steps and not os.path.exists(SAVED):
@@ -135,7 +134,7 @@ def fit(resume, **options):
 
 
 if __name__ == "__main__":
-    OUT = os.environ.get("SCENARIO_OUT", ".")
+    OUT = os.getcwd()
     SAVED = os.path.join(OUT, "saved.ckpt")
     whole = fit(False, callbacks=[Save()])
     with scenario.observing_warnings():

@@ -7,7 +7,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
 
 
@@ -28,7 +27,7 @@ class Model(Linear):
 
 
 def fit(validation):
-    pl.seed_everything(3)
+    scenario.pl.seed_everything(3)
     model = Model()
     trainer = scenario.trainer(max_epochs=3, limit_val_batches=None if validation else 0)
     trainer.fit(model, DataLoader(data, shuffle=True), validation)
@@ -40,7 +39,7 @@ if __name__ == "__main__":
     generator = torch.Generator().manual_seed(0) if CASE == "generator" else None
     validation = DataLoader(data, shuffle=CASE in ("shuffled", "validate"), generator=generator)
     if CASE == "validate":
-        pl.seed_everything(3)
+        scenario.pl.seed_everything(3)
         model = Model()
         scenario.trainer().validate(model, validation, verbose=False)
         scenario.observe(after=float(torch.rand(())))

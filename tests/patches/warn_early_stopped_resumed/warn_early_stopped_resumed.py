@@ -2,8 +2,6 @@
 ``going`` (the run was not stopped), ``new`` (another run, without a checkpoint), ``again`` (the resumed run is resumed,
 after another epoch)."""
 
-import os
-
 import _scenario as scenario
 import torch
 
@@ -20,7 +18,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 def fit(epochs, path=None, patience=2):
     options = {"stopping_threshold": 0.5} if CASE == "threshold" else {}
     stopping = kinds.EarlyStopping("metric", patience=9 if CASE in ("going", "threshold") else patience, **options)
-    directory = os.path.join(os.environ.get("SCENARIO_OUT", "."), f"until-{epochs}")
+    directory = f"until-{epochs}"
     trainer = scenario.trainer(
         accelerator="cpu",
         max_epochs=epochs,

@@ -3,7 +3,6 @@ earlier run); ``last`` (the program passes ckpt_path); ``none`` (no such callbac
 
 import _scenario as scenario
 
-CASE = scenario.CASE
 callbacks = scenario.pytorch("callbacks")
 
 
@@ -22,7 +21,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 def fit(breaks, **options):
     model = Model()
     model.breaks = breaks
-    saves = [] if CASE == "none" else [callbacks.OnExceptionCheckpoint("saved")]
+    saves = [] if scenario.CASE == "none" else [callbacks.OnExceptionCheckpoint("saved")]
     scenario.trainer(
         max_epochs=1, limit_train_batches=4, limit_val_batches=0, enable_checkpointing=True, callbacks=saves
     ).fit(model, **options)
@@ -30,11 +29,11 @@ def fit(breaks, **options):
 
 
 if __name__ == "__main__":
-    if CASE != "first":
+    if scenario.CASE != "first":
         try:
             fit(True)
         except ValueError:
             pass
     with scenario.observing_warnings():
-        first = fit(False, **({"ckpt_path": "last"} if CASE == "last" else {}))
+        first = fit(False, **({"ckpt_path": "last"} if scenario.CASE == "last" else {}))
     scenario.observe(first=first)

@@ -37,7 +37,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 if __name__ == "__main__":
     options = {"raw-steps": {"every_n_train_steps": 2}, "none": {"save_top_k": 0}, "early": {"every_n_epochs": 5}}
-    directory = os.path.join(os.environ.get("SCENARIO_OUT", "."), "checkpoints")
+    directory = "checkpoints"
     kind = Saved if CASE == "saved" else ModelCheckpoint
     trainer = scenario.trainer(
         accelerator="cpu",

@@ -4,21 +4,19 @@ evaluation mode, without gradients), ``switched`` (on_train_start calls train())
 import _scenario as scenario
 import torch
 
-CASE = scenario.CASE
-
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):
     def __init__(self):
         super().__init__()
         self.pretrained = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.Dropout(0.5))
-        if CASE != "train":
+        if scenario.CASE != "train":
             self.pretrained.eval()
-        if CASE == "frozen":
+        if scenario.CASE == "frozen":
             self.pretrained.requires_grad_(False)
         self.modes = []
 
     def on_train_start(self):
-        if CASE == "switched":
+        if scenario.CASE == "switched":
             self.train()
 
     def forward(self, x):

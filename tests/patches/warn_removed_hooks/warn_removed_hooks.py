@@ -8,7 +8,6 @@ import _scenario as scenario
 import torch
 from _model import Linear
 
-pl = scenario.pytorch()
 CASE = scenario.CASE
 
 
@@ -50,12 +49,12 @@ class Named(New):
         getattr(self, "on_{}_to_device".format("post_move"))()
 
 
-class Forgets(pl.Callback):
+class Forgets(scenario.pl.Callback):
     def on_epoch_end(self, trainer, pl_module):
         pl_module.forget()
 
 
-class Raises(type(pl.LightningModule)):
+class Raises(type(scenario.pl.LightningModule)):
     def __getattr__(cls, name):
         raise RuntimeError(name)
 

@@ -13,7 +13,6 @@ import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader
 
-pl = scenario.pytorch()
 callbacks = scenario.pytorch("callbacks")
 CASE = scenario.CASE
 KIND, _, HOW = CASE.partition("-")
@@ -27,7 +26,7 @@ class Swapping(callbacks.EMAWeightAveraging):
     on_test_epoch_end = on_test_epoch_start
 
 
-class Model(pl.LightningModule):
+class Model(scenario.pl.LightningModule):
     def __init__(self, layer="layer", scale=1.0):
         super().__init__()
         self.name = layer

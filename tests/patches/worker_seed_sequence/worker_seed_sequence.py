@@ -9,8 +9,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader, Dataset
 
-pl = scenario.pytorch()
-
 
 class Augmented(Dataset):
     """Each item is the random numbers that three libraries draw when it is loaded."""
@@ -53,7 +51,7 @@ def by_library(epochs):
 
 if __name__ == "__main__":
     for seed in (1,) if scenario.CASE == "spawn" else (1, 2):
-        pl.seed_everything(seed, workers=True)
+        scenario.pl.seed_everything(seed, workers=True)
         model = Model()
         scenario.trainer(max_epochs=2).fit(model, loader())
         scenario.observe(**{f"seed {seed}": by_library(model.epochs)})

@@ -12,8 +12,6 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader, TensorDataset
 
-pl = scenario.pytorch()
-
 
 def die_at_exit(worker_id):
     """The second worker dies while the Trainer still waits for the first one, so that the error is certain."""
@@ -26,7 +24,7 @@ class Model(Linear):
         return self.layer(batch[0]).sum()
 
 
-class LastHook(pl.Callback):
+class LastHook(scenario.pl.Callback):
     def teardown(self, trainer, pl_module, stage):
         scenario.observe(torn_down=True)
 
