@@ -4,10 +4,24 @@ import _scenario as scenario
 import torch
 
 
-class Linear(scenario.pytorch().LightningModule):
+def mean_square(output):
+    return output.pow(2).mean()
+
+
+class Module(scenario.pl.LightningModule):
+    """A module that SGD trains."""
+
+    lr = 0.1
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=self.lr)
+
+
+class Linear(Module):
     """Subclasses may change the attributes. ``weight`` is the initial weight, with a bias of 0; random if ``None``."""
 
-    features, bias, weight, lr = 2, True, None, 0.1
+    features, bias, weight = 2, True, None
+    loss = staticmethod(torch.sum)
 
     def __init__(self):
         super().__init__()
@@ -18,7 +32,4 @@ class Linear(scenario.pytorch().LightningModule):
                 torch.nn.init.zeros_(self.layer.bias)
 
     def training_step(self, batch, batch_idx):
-        return self.layer(batch).sum()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=self.lr)
+        return self.loss(self.layer(batch[0] if isinstance(batch, list) else batch))

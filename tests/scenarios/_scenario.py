@@ -80,7 +80,7 @@ def boring_model() -> Any:
 
 
 def trainer(**options: Any) -> Any:
-    """Create a Trainer that runs on the CPU and writes no files, unless ``options`` change that.
+    """Create a Trainer that runs on the CPU and writes no files, unless ``options`` or a checkpoint callback do so.
 
     With one real GPU, two ranks share it. NCCL refuses that, but a group with a backend for CUDA tensors only
     (``cuda:gloo``) has the same restriction. Lightning gets the usual name "gloo", so that it does not use gloo's mean,
@@ -93,6 +93,10 @@ def trainer(**options: Any) -> Any:
         strategy = pytorch("strategies").DDPStrategy(parallel_devices=[card, card], process_group_backend="cuda:gloo")
         options = {**options, "devices": "auto", "strategy": strategy}
         torch.distributed.get_backend = lambda group=None: "gloo"
+    callbacks = options.get("callbacks") or []
+    for callback in callbacks if isinstance(callbacks, list) else [callbacks]:
+        if isinstance(callback, pytorch("callbacks").Checkpoint):
+            options.setdefault("enable_checkpointing", True)
     return pytorch().Trainer(**{**QUIET, **options})
 
 

@@ -3,10 +3,11 @@ argument), ``iterator`` (it takes the dataloader_iter)."""
 
 import _scenario as scenario
 import torch
+from _model import Module
 from torch.utils.data import DataLoader
 
 
-class Base(scenario.pl.LightningModule):
+class Base(Module):
     def __init__(self):
         super().__init__()
         self.layer = torch.nn.Linear(1, 1, bias=False)
@@ -18,9 +19,6 @@ class Base(scenario.pl.LightningModule):
     def optimizer_step(self, epoch, batch_idx, optimizer, optimizer_closure=None):
         self.indices.append(batch_idx)
         super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 class Without(Base):

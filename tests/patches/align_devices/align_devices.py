@@ -16,6 +16,7 @@ import tempfile
 
 import _scenario as scenario
 import torch
+from _model import Module
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -116,7 +117,7 @@ def without_hooks(model):
     return remove_hook_from_module(model, recurse=True)
 
 
-class Model(scenario.pl.LightningModule):
+class Model(Module):
     def __init__(self, make):
         super().__init__()
         self.net = make()
@@ -136,9 +137,6 @@ class Model(scenario.pl.LightningModule):
 
     def validation_step(self, batch, batch_idx):
         self.losses.append(self.loss(batch[0]))
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 def loader():

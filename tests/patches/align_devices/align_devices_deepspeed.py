@@ -8,6 +8,7 @@ import sys
 
 import _scenario as scenario
 import torch
+from _model import Module
 from torch import nn
 from torch.cuda import nvtx
 from torch.utils.data import DataLoader, TensorDataset
@@ -40,7 +41,7 @@ def loader():
     return DataLoader(TensorDataset(torch.randn(16, 4)), batch_size=2)
 
 
-class Model(scenario.pl.LightningModule):
+class Model(Module):
     def __init__(self):
         super().__init__()
         self.net = net()
@@ -50,9 +51,6 @@ class Model(scenario.pl.LightningModule):
         loss = self.net(batch[0]).pow(2).mean()
         self.losses.append(loss.detach().cpu())
         return loss
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 def with_trainer():

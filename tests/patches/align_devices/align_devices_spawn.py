@@ -4,12 +4,13 @@ accelerate."""
 
 import _scenario as scenario
 import torch
+from _model import Module
 from accelerate import dispatch_model
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 
-class Model(scenario.pl.LightningModule):
+class Model(Module):
     def __init__(self):
         super().__init__()
         self.net = None
@@ -29,9 +30,6 @@ class Model(scenario.pl.LightningModule):
 
     def on_train_end(self):
         scenario.observe(losses=self.losses)
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 if __name__ == "__main__":

@@ -5,13 +5,12 @@ import os
 
 import _scenario as scenario
 import torch
-from _model import Linear
+from _model import Linear, mean_square
 from torch.utils.data import DataLoader, TensorDataset
 
 
 class Model(Linear):
-    def training_step(self, batch, batch_idx):
-        return self.layer(batch[0]).pow(2).mean()
+    loss = staticmethod(mean_square)
 
     def validation_step(self, batch, batch_idx):
         self.layer(batch[0])
@@ -23,7 +22,7 @@ if __name__ == "__main__":
     model = Model()
     checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=os.getcwd(), filename="{epoch}", save_top_k=-1)
     plugin = scenario.pytorch("plugins").AsyncCheckpointIO()
-    trainer = scenario.trainer(max_epochs=1, enable_checkpointing=True, callbacks=[checkpoint], plugins=[plugin])
+    trainer = scenario.trainer(max_epochs=1, callbacks=[checkpoint], plugins=[plugin])
     with scenario.observing_errors():
         if scenario.CASE == "validate":
             trainer.validate(model, loader, verbose=False)

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 
 import _scenario as scenario
 import torch
+from _model import Module
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader
@@ -17,7 +18,7 @@ KIND = scenario.CASE.replace("_by_hand", "")
 BY_HAND = scenario.CASE.endswith("_by_hand")
 
 
-class Model(scenario.pl.LightningModule):
+class Model(Module):
     def __init__(self):
         super().__init__()
         self.body = torch.nn.Linear(4, 4)
@@ -58,9 +59,6 @@ class Model(scenario.pl.LightningModule):
                 with torch.enable_grad():
                     return self.with_grad(batch, None).pow(2).mean()
         return self.with_grad(batch, self.without_grad(batch)).pow(2).mean()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 class Counted(TorchDispatchMode):

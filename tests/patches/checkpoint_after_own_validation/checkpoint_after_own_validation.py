@@ -40,7 +40,6 @@ if __name__ == "__main__":
         limit_val_batches=1,
         val_check_interval=2,
         num_sanity_val_steps=0,
-        enable_checkpointing=True,
         callbacks=saving,
     )
     with scenario.observing_warnings():

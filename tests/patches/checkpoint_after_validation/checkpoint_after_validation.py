@@ -78,9 +78,7 @@ def fit(directory, keep):
     kind = {"subclass": Subclass, "upload": Upload}.get(CASE, ModelCheckpoint)
     options = {"monitor": "score", "mode": "max", "filename": "{step}-{score:.0f}", "save_top_k": keep, **saving}
     callback = kind(dirpath=str(OUT / directory), **options)
-    trainer = scenario.trainer(
-        enable_checkpointing=True, callbacks=callback, max_epochs=2, num_sanity_val_steps=1, **training
-    )
+    trainer = scenario.trainer(callbacks=callback, max_epochs=2, num_sanity_val_steps=1, **training)
     trainer.fit(Model(), DataLoader(torch.ones(4 * trainer.world_size, 1)), DataLoader(torch.ones(2, 1)))
     return callback
 

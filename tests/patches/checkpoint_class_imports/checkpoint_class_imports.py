@@ -15,6 +15,7 @@ from typing import Union
 
 import _scenario as scenario
 import torch
+from _model import Module
 
 cli = scenario.pytorch("cli")
 COMMAND, _, REST = scenario.CASE.partition(", ")
@@ -30,7 +31,7 @@ class Wide(Part):
         super().__init__(width)
 
 
-class Model(scenario.pl.LightningModule):
+class Model(Module):
     def __init__(self, width: int = 2, layer: Part = None, backend: str = "", head: Union[Part, str] = "", **kwargs):
         super().__init__()
         self.save_hyperparameters(ignore=["layer"])
@@ -43,9 +44,6 @@ class Model(scenario.pl.LightningModule):
 
     def test_dataloader(self):
         return torch.utils.data.DataLoader(torch.zeros(2, 2))
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 class Deeper(Model):

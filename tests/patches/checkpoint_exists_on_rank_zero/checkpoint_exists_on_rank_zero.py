@@ -32,9 +32,7 @@ class Bucket(MemoryFileSystem):
 def fit():
     fsspec.register_implementation("bucket", Bucket, clobber=True)
     callback = ModelCheckpoint(dirpath="bucket://checkpoints", filename="best", every_n_train_steps=1, save_top_k=1)
-    trainer = scenario.trainer(
-        devices=2, strategy="ddp", enable_checkpointing=True, callbacks=[callback], max_steps=2, limit_val_batches=0
-    )
+    trainer = scenario.trainer(devices=2, strategy="ddp", callbacks=[callback], max_steps=2, limit_val_batches=0)
     trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
     return os.path.basename(callback.best_model_path)
 

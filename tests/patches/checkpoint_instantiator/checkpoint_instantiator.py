@@ -8,11 +8,12 @@ import types
 
 import _scenario as scenario
 import torch
+from _model import Module
 
 CLI_FUNCTION = f"{scenario.pl.__name__}.cli.instantiate_module"
 
 
-class Model(scenario.pl.LightningModule):
+class Model(Module):
     def __init__(self, width: int = 2, **kwargs):
         super().__init__()
         self.save_hyperparameters()
@@ -20,9 +21,6 @@ class Model(scenario.pl.LightningModule):
 
     def training_step(self, batch, batch_idx):
         return self.layer(batch).mean()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 class Deeper(Model):

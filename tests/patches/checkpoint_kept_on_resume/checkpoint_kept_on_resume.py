@@ -24,7 +24,7 @@ def fit(directory, epochs, resume=None, monitor=None):
     callback = ModelCheckpoint(
         dirpath=str(OUT / directory), filename="{epoch}", monitor=monitor, mode="max", save_top_k=1
     )
-    trainer = scenario.trainer(enable_checkpointing=True, callbacks=[callback], max_epochs=epochs)
+    trainer = scenario.trainer(callbacks=[callback], max_epochs=epochs)
     trainer.fit(Model(), DataLoader(torch.rand(2, 2)), ckpt_path=resume)
     return callback.best_model_path
 
@@ -40,7 +40,7 @@ class Moves(scenario.pl.Callback):
 
 
 def fit_own(callback, *others, resume=None):
-    trainer = scenario.trainer(enable_checkpointing=True, callbacks=[*others, callback], max_epochs=3)
+    trainer = scenario.trainer(callbacks=[*others, callback], max_epochs=3)
     trainer.fit(Model(), DataLoader(torch.rand(2, 2)), ckpt_path=resume)
 
 

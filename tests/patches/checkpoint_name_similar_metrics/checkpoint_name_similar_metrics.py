@@ -22,9 +22,7 @@ if __name__ == "__main__":
     callback = scenario.pytorch("callbacks").ModelCheckpoint(
         directory, filename=filename, save_top_k=-1, auto_insert_metric_name=not plain
     )
-    trainer = scenario.trainer(
-        max_epochs=2, limit_train_batches=2, limit_val_batches=0, enable_checkpointing=True, callbacks=callback
-    )
+    trainer = scenario.trainer(max_epochs=2, limit_train_batches=2, limit_val_batches=0, callbacks=callback)
     error = None
     try:
         trainer.fit(Model())

@@ -43,7 +43,7 @@ def fit(epochs, resume=None):
         save_top_k=-1 if CASE == "all" else 1,
         monitor="falling" if CASE == "monitor" else None,
     )
-    trainer = scenario.trainer(max_epochs=epochs, enable_checkpointing=True, callbacks=[callback, names])
+    trainer = scenario.trainer(max_epochs=epochs, callbacks=[callback, names])
     trainer.fit(Model(), DataLoader(torch.ones(2, 1)), ckpt_path=resume)
     return Path(callback.best_model_path).name
 

@@ -65,7 +65,7 @@ if __name__ == "__main__":
                 file.write(b"weights")
         elif scenario.CASE == "callback":
             callback = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=directory, filename="model")
-            scenario.trainer(**options, enable_checkpointing=True, callbacks=callback).fit(model)
+            scenario.trainer(**options, callbacks=callback).fit(model)
         else:
             trainer = scenario.trainer(**options)
             trainer.fit(model)

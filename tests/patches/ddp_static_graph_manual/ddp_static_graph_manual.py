@@ -7,10 +7,11 @@ import contextlib
 
 import _scenario as scenario
 import torch
+from _model import Module
 from torch.utils.data import DataLoader, TensorDataset
 
 
-class Model(scenario.pl.LightningModule):
+class Model(Module):
     def __init__(self):
         super().__init__()
         self.automatic_optimization = False
@@ -27,9 +28,6 @@ class Model(scenario.pl.LightningModule):
                 self.manual_backward(self.layers(batch[0] + skips).pow(2).mean())
         self.gradients.append([parameter.grad.clone() for parameter in self.parameters()])
         optimizer.step()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,6 @@ def trainer(patience, *more):
         limit_train_batches=1,
         limit_val_batches=1,
         num_sanity_val_steps=0,
-        enable_checkpointing=True,
         callbacks=[
             callbacks.EarlyStopping("metric", patience=patience),
             callbacks.ModelCheckpoint(OUT, "{epoch}", save_top_k=-1),

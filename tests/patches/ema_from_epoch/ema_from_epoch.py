@@ -20,10 +20,8 @@ class Waiting(EMA):
 
 
 class Model(Linear):
+    loss = staticmethod(torch.mean)
     features, weight, lr = 1, 1.0, 0.125
-
-    def training_step(self, batch, batch_idx):
-        return self.layer(batch).mean()
 
 
 OPTIONS = {

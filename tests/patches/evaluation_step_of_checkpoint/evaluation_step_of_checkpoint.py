@@ -39,7 +39,6 @@ def new_trainer():
         max_epochs=3,
         limit_val_batches=None if CASE == "validate" else 0,
         logger=logger,
-        enable_checkpointing=True,
         callbacks=[save],
         num_sanity_val_steps=0,
     )

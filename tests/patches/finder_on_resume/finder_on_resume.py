@@ -57,7 +57,7 @@ def finder():
 
 def trainer(*added):
     saving = callbacks.ModelCheckpoint(str(OUT / "checkpoints"), filename="{epoch}", save_top_k=-1)
-    return scenario.trainer(max_epochs=3, enable_checkpointing=True, callbacks=[*added, saving], limit_val_batches=0)
+    return scenario.trainer(max_epochs=3, callbacks=[*added, saving], limit_val_batches=0)
 
 
 if __name__ == "__main__":

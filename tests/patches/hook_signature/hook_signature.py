@@ -8,6 +8,7 @@ import inspect
 
 import _scenario as scenario
 import torch
+from _model import Module
 from torch.utils.data import DataLoader, TensorDataset
 
 case, seen, counted = scenario.CASE, [], []
@@ -26,7 +27,7 @@ def forward(self, batch, **given):
     return loss
 
 
-class Model(scenario.pl.LightningModule):
+class Model(Module):
     def __init__(self):
         super().__init__()
         self.layer = torch.nn.Linear(2, 1)
@@ -78,9 +79,6 @@ class Model(scenario.pl.LightningModule):
 
         def validation_step(self, batch, batch_idx):
             seen.append(["validation", batch_idx])
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 if __name__ == "__main__":

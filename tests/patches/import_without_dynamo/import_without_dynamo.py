@@ -7,6 +7,7 @@ import types
 
 import _scenario as scenario
 import torch
+from _model import Module
 from torch.utils.data import DataLoader
 
 if scenario.CASE == "by-hand":
@@ -22,7 +23,7 @@ if scenario.CASE == "by-hand":
     vars(torch).pop("_dynamo", None)
 
 
-class Model(scenario.pl.LightningModule):
+class Model(Module):
     def __init__(self):
         super().__init__()
         self.net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
@@ -34,9 +35,6 @@ class Model(scenario.pl.LightningModule):
         loss = self.net(batch).pow(2).mean()
         self.log("loss", loss, on_epoch=True)
         return loss
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 if __name__ == "__main__":

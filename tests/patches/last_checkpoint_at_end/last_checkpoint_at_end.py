@@ -13,7 +13,6 @@ if __name__ == "__main__":
         limit_val_batches=1,
         num_sanity_val_steps=0,
         check_val_every_n_epoch=5,
-        enable_checkpointing=True,
         callbacks=callback,
     )
     trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())

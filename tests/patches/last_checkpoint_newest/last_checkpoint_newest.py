@@ -31,12 +31,7 @@ def trainer(epochs):
     if CASE == "second":
         calls.append(Saving(OUT, save_top_k=0, save_last=True))
     return scenario.trainer(
-        max_epochs=epochs,
-        limit_train_batches=2,
-        limit_val_batches=1,
-        num_sanity_val_steps=0,
-        enable_checkpointing=True,
-        callbacks=calls,
+        max_epochs=epochs, limit_train_batches=2, limit_val_batches=1, num_sanity_val_steps=0, callbacks=calls
     )
 
 

@@ -32,9 +32,7 @@ def directory():
 def trainer(epochs):
     kind = Saving if CASE == "workaround" else scenario.pytorch("callbacks").ModelCheckpoint
     saving = kind(directory(), filename="{epoch}", save_last=CASE != "none", save_top_k=-1)
-    return scenario.trainer(
-        max_epochs=epochs, limit_train_batches=4, limit_val_batches=0, enable_checkpointing=True, callbacks=saving
-    )
+    return scenario.trainer(max_epochs=epochs, limit_train_batches=4, limit_val_batches=0, callbacks=saving)
 
 
 class Model(scenario.pytorch("demos.boring_classes").BoringModel):

@@ -31,7 +31,6 @@ if __name__ == "__main__":
         max_epochs=2,
         limit_train_batches=1,
         limit_val_batches=0,
-        enable_checkpointing=True,
         callbacks=callback,
         plugins=[Folders()] if scenario.CASE == "folder" else [],
     )

@@ -2,16 +2,14 @@
 
 import _scenario as scenario
 import torch
-from _model import Linear
+from _model import Linear, mean_square
 from torch.utils.data import DataLoader, TensorDataset
 
 
 class Model(Linear):
+    loss = staticmethod(mean_square)
     features, lr = 4, 1e-3
     validated = []
-
-    def training_step(self, batch, batch_idx):
-        return self.layer(batch[0]).pow(2).mean()
 
     def on_validation_epoch_start(self):
         self.validated.append(0)

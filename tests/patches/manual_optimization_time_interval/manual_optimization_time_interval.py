@@ -46,7 +46,6 @@ if __name__ == "__main__":
         limit_val_batches=1 if CASE == "monitor" else 0,
         val_check_interval=2 if CASE == "monitor" else 1.0,
         num_sanity_val_steps=0,
-        enable_checkpointing=True,
         callbacks=callback,
     )
     model = Model()

@@ -15,12 +15,7 @@ if __name__ == "__main__":
         dirpath=os.environ.get("SCENARIO_OUT", mlflow.SITE), filename="{epoch}", save_top_k=1
     )
     trainer = scenario.trainer(
-        max_epochs=2,
-        limit_train_batches=1,
-        limit_val_batches=0,
-        logger=logger,
-        callbacks=[checkpoint],
-        enable_checkpointing=True,
+        max_epochs=2, limit_train_batches=1, limit_val_batches=0, logger=logger, callbacks=[checkpoint]
     )
     with scenario.observing_errors():
         trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())

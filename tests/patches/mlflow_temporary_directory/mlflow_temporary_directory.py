@@ -16,9 +16,7 @@ if __name__ == "__main__":
     logger = scenario.pytorch("loggers").MLFlowLogger(log_model=True, save_dir=mlflow.SITE)
     assert logger.experiment  # 2.0.0 starts the run only for its first value
     checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=mlflow.SITE, filename="kept")
-    trainer = scenario.trainer(
-        max_steps=2, limit_val_batches=0, logger=logger, callbacks=[checkpoint], enable_checkpointing=True
-    )
+    trainer = scenario.trainer(max_steps=2, limit_val_batches=0, logger=logger, callbacks=[checkpoint])
     os.chdir("/proc")  # not even root can write there
     with scenario.observing_errors():
         trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import _scenario as scenario
 import torch
+from _model import Module
 from torch.utils.data import DataLoader
 
 OUT = Path(os.environ.get("SCENARIO_OUT", "."))
@@ -27,7 +28,7 @@ class Called:
         return os.mkdir, (str(OUT / "called"),)
 
 
-class Model(scenario.pl.LightningModule):
+class Model(Module):
     def __init__(self, options=None):
         super().__init__()
         self.save_hyperparameters()
@@ -40,14 +41,11 @@ class Model(scenario.pl.LightningModule):
     def test_step(self, batch, batch_idx):
         self.log("out", self.layer(batch).sum())
 
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
-
 
 def trainer(epochs):
     callback = scenario.pytorch("callbacks").ModelCheckpoint(OUT / "checkpoints", save_last=True)
     options = {"devices": 2, "strategy": "ddp"} if CASE == "ddp" else {"devices": 1}
-    return scenario.trainer(max_epochs=epochs, enable_checkpointing=True, callbacks=callback, **options)
+    return scenario.trainer(max_epochs=epochs, callbacks=callback, **options)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def fit(directory, epochs, resume=None, monitor=None):
     if scenario.CASE == "own-scheme":
         own["plugins"] = [Registry()]
         resume = resume and resume.replace("memory://", "models://")
-    trainer = scenario.trainer(enable_checkpointing=True, callbacks=[callback], max_epochs=epochs, **own)
+    trainer = scenario.trainer(callbacks=[callback], max_epochs=epochs, **own)
     trainer.fit(Model(), DataLoader(torch.rand(2, 2)), ckpt_path=resume)
     return callback.best_model_path
 

@@ -34,9 +34,7 @@ def fit(epochs, ckpt_path=None):
     checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(
         dirpath=os.getcwd(), filename="{step}", save_top_k=-1, every_n_train_steps=1
     )
-    trainer = scenario.trainer(
-        max_epochs=epochs, num_sanity_val_steps=0, enable_checkpointing=True, callbacks=[checkpoint]
-    )
+    trainer = scenario.trainer(max_epochs=epochs, num_sanity_val_steps=0, callbacks=[checkpoint])
     train = DataLoader(torch.ones(4, 1), batch_size=1)
     validation = DataLoader(Stream() if scenario.CASE == "stream" else torch.ones(3, 1), batch_size=1)
     with scenario.observing_errors():

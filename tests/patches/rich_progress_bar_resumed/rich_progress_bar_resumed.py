@@ -46,7 +46,6 @@ def fit(**options):
         limit_train_batches=4,
         limit_val_batches=0,
         enable_progress_bar=True,
-        enable_checkpointing=True,
         callbacks=[bar, watch, saved],
     )
     try:

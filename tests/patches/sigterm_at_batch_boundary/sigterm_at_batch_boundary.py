@@ -116,7 +116,6 @@ def train():
     if WORLD > 1:
         options.update(devices=WORLD, strategy=scenario.pytorch("strategies").DDPStrategy(process_group_backend="gloo"))
     trainer = scenario.trainer(
-        enable_checkpointing=True,
         max_epochs=1 if case == "epoch" else 3,
         callbacks=callbacks,
         num_sanity_val_steps=300 if case == "sanity" else 0,

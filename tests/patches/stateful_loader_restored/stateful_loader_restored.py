@@ -56,7 +56,7 @@ def fit(steps, **options):
     saving = scenario.pytorch("callbacks").ModelCheckpoint(
         OUT / "checkpoints", filename="{step}", every_n_train_steps=2
     )
-    trainer = scenario.trainer(max_epochs=9, max_steps=steps, enable_checkpointing=True, callbacks=saving)
+    trainer = scenario.trainer(max_epochs=9, max_steps=steps, callbacks=saving)
     trainer.fit(model, loader, **options)
     return model.seen, loader.restored
 

@@ -3,6 +3,7 @@ the last epoch), ``batch norm``, ``subclass`` (it ends the run itself)."""
 
 import _scenario as scenario
 import torch
+from _model import Module
 from torch.utils.data import DataLoader
 
 callbacks = scenario.pytorch("callbacks")
@@ -14,7 +15,7 @@ class WithoutTransfer(callbacks.StochasticWeightAveraging):
         pass
 
 
-class Model(scenario.pl.LightningModule):
+class Model(Module):
     def __init__(self):
         super().__init__()
         norm = torch.nn.BatchNorm1d(2) if CASE == "batch norm" else torch.nn.Identity()
@@ -23,9 +24,6 @@ class Model(scenario.pl.LightningModule):
     def training_step(self, batch, batch_idx):
         return (self.layers(batch) - 1).pow(2).mean()
 
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
-
 
 def fit(**options):
     scenario.pl.seed_everything(5)
@@ -33,9 +31,7 @@ def fit(**options):
     swa = (WithoutTransfer if CASE == "subclass" else callbacks.StochasticWeightAveraging)(0.05, swa_epoch_start=2)
     saver = callbacks.ModelCheckpoint(".", "{epoch}", save_top_k=-1, every_n_epochs=1, save_on_train_epoch_end=True)
     data = DataLoader(torch.rand(8, 2), batch_size=4)
-    scenario.trainer(accelerator="cpu", max_epochs=4, callbacks=[swa, saver], enable_checkpointing=True).fit(
-        model, data, **options
-    )
+    scenario.trainer(accelerator="cpu", max_epochs=4, callbacks=[swa, saver]).fit(model, data, **options)
     return [parameter.tolist() for parameter in model.parameters()]
 
 

@@ -5,13 +5,14 @@ runs itself."""
 
 import _scenario as scenario
 import torch
+from _model import Module
 from torch.utils.data import DataLoader
 
 SWA = scenario.pytorch("callbacks").StochasticWeightAveraging
 START = {"early": 10, "fraction": 0.5}.get(scenario.CASE, 2)
 
 
-class Model(scenario.pl.LightningModule):
+class Model(Module):
     def __init__(self):
         super().__init__()
         norm = [torch.nn.BatchNorm1d(3)] if scenario.CASE == "batch-norm" else []
@@ -30,9 +31,6 @@ class Model(scenario.pl.LightningModule):
 
     def on_train_batch_end(self, outputs, batch, batch_idx):
         self.trained = self.weights()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 class Own(SWA):

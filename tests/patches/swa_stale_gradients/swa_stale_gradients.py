@@ -4,12 +4,13 @@ gradient scaler)."""
 
 import _scenario as scenario
 import torch
+from _model import Module
 from torch.utils.data import DataLoader
 
 CASE = scenario.CASE
 
 
-class Model(scenario.pl.LightningModule):
+class Model(Module):
     def __init__(self):
         super().__init__()
         norm = [] if CASE == "plain" else [torch.nn.BatchNorm1d(2)]
@@ -25,9 +26,6 @@ class Model(scenario.pl.LightningModule):
 
     def on_before_optimizer_step(self, *args):
         self.hooks += 1
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 def precision():

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import _scenario as scenario
 import torch
+from _model import Module
 from torch.utils.data import DataLoader
 
 OUT = Path.cwd()
@@ -26,7 +27,7 @@ class Options:
     width = 3
 
 
-class Model(scenario.pl.LightningModule):
+class Model(Module):
     def __init__(self, options):
         super().__init__()
         self.save_hyperparameters()
@@ -37,9 +38,6 @@ class Model(scenario.pl.LightningModule):
 
     def validation_step(self, batch, batch_idx):
         self.log("loss", self.layer(batch).sum())
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 class Data(scenario.pl.LightningDataModule):
@@ -69,7 +67,7 @@ def ask_for(word, directory):
 
     def saving(epochs):
         keeps = scenario.pytorch("callbacks").ModelCheckpoint(directory, "best", monitor="loss", save_last=True)
-        return scenario.trainer(max_epochs=epochs, enable_checkpointing=True, callbacks=keeps)
+        return scenario.trainer(max_epochs=epochs, callbacks=keeps)
 
     first, second = saving(1), saving(2)
     first.fit(Model(Options()), data, data)

@@ -31,10 +31,7 @@ if __name__ == "__main__":
     initial = {name: value.clone() for name, value in model.state_dict().items()}
     finder = callbacks.LearningRateFinder(num_training_steps=12)
     trainer = scenario.trainer(
-        max_epochs=1,
-        devices=1,
-        enable_checkpointing=True,
-        callbacks=[finder, Tell(), callbacks.OnExceptionCheckpoint("saved")],
+        max_epochs=1, devices=1, callbacks=[finder, Tell(), callbacks.OnExceptionCheckpoint("saved")]
     )
     try:
         trainer.fit(model, DataLoader(TensorDataset(torch.arange(256.0).reshape(64, 4) / 256), batch_size=4))

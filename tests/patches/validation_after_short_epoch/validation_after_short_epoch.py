@@ -80,12 +80,7 @@ if __name__ == "__main__":
         "every-2": {"accumulate_grad_batches": 2},
     }
     trainer = scenario.trainer(
-        max_epochs=2,
-        num_sanity_val_steps=0,
-        logger=log,
-        enable_checkpointing=True,
-        callbacks=checkpoint,
-        **options.get(CASE, {}),
+        max_epochs=2, num_sanity_val_steps=0, logger=log, callbacks=checkpoint, **options.get(CASE, {})
     )
     trainer.fit(model, DataLoader(Stream(), batch_size=None), DataLoader(torch.ones(1, 2), batch_size=None))
     scenario.observe(

@@ -25,12 +25,7 @@ def callbacks():
 
 def trainer(used):
     return scenario.trainer(
-        max_epochs=6,
-        limit_train_batches=1,
-        limit_val_batches=1,
-        num_sanity_val_steps=0,
-        enable_checkpointing=True,
-        callbacks=used,
+        max_epochs=6, limit_train_batches=1, limit_val_batches=1, num_sanity_val_steps=0, callbacks=used
     )
 
 

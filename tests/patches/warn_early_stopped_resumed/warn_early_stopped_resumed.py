@@ -25,7 +25,6 @@ def fit(epochs, path=None, patience=2):
         limit_train_batches=1,
         limit_val_batches=1,
         num_sanity_val_steps=0,
-        enable_checkpointing=True,
         callbacks=[stopping, kinds.ModelCheckpoint(directory, "last")],
     )
     trainer.fit(Model(), ckpt_path=path)

@@ -22,9 +22,7 @@ def fit(breaks, **options):
     model = Model()
     model.breaks = breaks
     saves = [] if scenario.CASE == "none" else [callbacks.OnExceptionCheckpoint("saved")]
-    scenario.trainer(
-        max_epochs=1, limit_train_batches=4, limit_val_batches=0, enable_checkpointing=True, callbacks=saves
-    ).fit(model, **options)
+    scenario.trainer(max_epochs=1, limit_train_batches=4, limit_val_batches=0, callbacks=saves).fit(model, **options)
     return model.first
 
 

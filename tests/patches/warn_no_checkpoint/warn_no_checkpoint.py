@@ -44,7 +44,6 @@ if __name__ == "__main__":
         max_epochs=2,
         limit_train_batches=3,
         limit_val_batches=0,
-        enable_checkpointing=True,
         callbacks=[kind(dirpath=directory, **options.get(CASE, {}))],
     )
     with scenario.observing_warnings():

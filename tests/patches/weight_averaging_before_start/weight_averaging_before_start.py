@@ -52,14 +52,12 @@ class Other(callbacks.Callback):
 
 
 class Model(Linear):
+    loss = staticmethod(torch.mean)
     features, weight, lr = 1, 1.0, 0.125
 
     def __init__(self):
         super().__init__()
         self.validated = []
-
-    def training_step(self, batch, batch_idx):
-        return self.layer(batch).mean()
 
     def validation_step(self, batch, batch_idx):
         self.validated.append(float(self.layer.weight))
@@ -72,9 +70,7 @@ def trainer(epochs):
         added = [callbacks.EMAWeightAveraging(decay=0.5, update_starting_at_step=FIRST)]
     if CASE in ("other", "restart"):
         added.append(Other())
-    return scenario.trainer(
-        max_epochs=epochs, num_sanity_val_steps=0, enable_checkpointing=True, callbacks=[*added, saving]
-    )
+    return scenario.trainer(max_epochs=epochs, num_sanity_val_steps=0, callbacks=[*added, saving])
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ class Changing(Model):
 def trainer(epochs=3):
     kind = Swapping if HOW == "swap" else callbacks.EMAWeightAveraging
     saving = callbacks.ModelCheckpoint(OUT, filename="{epoch}", save_top_k=-1)
-    return scenario.trainer(max_epochs=epochs, enable_checkpointing=True, callbacks=[kind(decay=0.5), saving])
+    return scenario.trainer(max_epochs=epochs, callbacks=[kind(decay=0.5), saving])
 
 
 if __name__ == "__main__":

@@ -19,11 +19,6 @@ def die_at_exit(worker_id):
     multiprocessing.util.Finalize(None, last, args=(argument,), exitpriority=0)
 
 
-class Model(Linear):
-    def training_step(self, batch, batch_idx):
-        return self.layer(batch[0]).sum()
-
-
 class LastHook(scenario.pl.Callback):
     def teardown(self, trainer, pl_module, stage):
         scenario.observe(torn_down=True)
@@ -41,7 +36,7 @@ def plain_loop(model, loader):
 
 if __name__ == "__main__":
     torch.manual_seed(1)
-    model = Model()
+    model = Linear()
     loader = DataLoader(
         TensorDataset(torch.arange(16.0).reshape(8, 2)),
         num_workers=2,
