@@ -173,8 +173,8 @@ class Patch(NamedTuple):
             match. Releases 1.5 to 1.7 have a separate range (``">=1.5.0,<1.8.0"``): the patch makes them run with
             current packages, and has no diffs for them.
         targets: the replaced attributes. The engine replaces all of them or none.
-        upstream: issue, official fix, first fixed release.
         impact: effect of the bug on the user.
+        upstream: issue, official fix, first fixed release; empty for a bug without a report.
         changes_results: change in the results of a program that finishes on stock; ``None`` for no change.
         note: facts to know before relying on the patch: limits, the reference if upstream never fixed the bug,
             differences from the official fix, and programs that could rely on the behavior without the patch.
@@ -206,8 +206,8 @@ class Patch(NamedTuple):
     group: Group
     affected: Tuple[str, ...]
     targets: Tuple[Target, ...]
-    upstream: Upstream
     impact: Impact
+    upstream: Upstream = Upstream()
     changes_results: Optional[Effect] = None
     note: str = ""
     opt_in: str = ""

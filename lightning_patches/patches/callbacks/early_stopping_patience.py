@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 
 
 def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -23,7 +23,6 @@ PATCH = Patch(
     changes_results=Effect("how it ends", "a resumed run stops after the patience that the program passes"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.callbacks.early_stopping:EarlyStopping.load_state_dict", _load_state_dict),),
-    upstream=Upstream(),
     impact=Impact(
         "A resumed EarlyStopping uses the patience from the checkpoint and ignores the one that the program passes.",
         ("patience of EarlyStopping is not changed when resuming from a checkpoint",),

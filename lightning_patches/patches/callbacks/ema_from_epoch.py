@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 
 
 def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -30,7 +30,6 @@ PATCH = Patch(
     changes_results=Effect("numbers", "averaging starts at the given epoch"),
     affected=(">=2.6.0,<=2.6.6",),
     targets=(Target("pytorch.callbacks.weight_averaging:WeightAveraging.on_train_batch_end", _on_train_batch_end),),
-    upstream=Upstream(),
     impact=Impact(
         "EMAWeightAveraging(update_starting_at_epoch=...) averages from the first step on, as if the argument "
         "were not set.",

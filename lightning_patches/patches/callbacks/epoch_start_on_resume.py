@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 
 _CALLBACKS = ("GradientAccumulationScheduler", "StochasticWeightAveraging")
 """Callbacks whose on_train_epoch_start sets state that is not in the checkpoint."""
@@ -30,7 +30,6 @@ PATCH = Patch(
     changes_results=Effect("numbers", "the rest of the epoch within which a run is resumed"),
     affected=(">=2.5.0,<=2.6.6",),
     targets=(Target("pytorch.loops.fit_loop:_FitLoop.on_run_start", _on_run_start),),
-    upstream=Upstream(),
     impact=Impact(
         "If a run is resumed within an epoch, 2.5.0 and later don't call on_train_epoch_start for the rest of "
         "that epoch. GradientAccumulationScheduler then doesn't set accumulate_grad_batches, and "

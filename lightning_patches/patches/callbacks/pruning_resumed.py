@@ -6,7 +6,7 @@ import copy
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 
 _CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
 _KEY = "pruning_masks"
@@ -87,7 +87,6 @@ PATCH = Patch(
         Target("pytorch.strategies.strategy:Strategy.load_model_state_dict", _load_model_state_dict),
         Target(f"{_CONNECTOR}.restore_training_state", _restore_training_state),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "A resumed run with ModelPruning trains the pruned weights again, since the checkpoint has no masks. A "
         "checkpoint of ModelPruning(make_pruning_permanent=False) cannot be loaded at all.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 
 _CALLBACK = "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging"
 _RESTORED = "_restored_by_lightning_patches"
@@ -54,7 +54,6 @@ PATCH = Patch(
         Target(f"{_CALLBACK}.on_train_end", _on_train_end),
         Target(f"{_CALLBACK}.on_fit_end", _on_fit_end, adds=True),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "With StochasticWeightAveraging, a run that is resumed from a checkpoint at its last epoch's end has nothing "
         "left to train, and ends with the weights of the last step instead of the average.",

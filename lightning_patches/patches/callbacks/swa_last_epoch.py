@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 
 _CALLBACK = "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging"
 
@@ -39,7 +39,6 @@ PATCH = Patch(
         Target(f"{_CALLBACK}.on_train_epoch_start", _on_train_epoch_start, stock=("self",)),
         Target(f"{_CALLBACK}.on_train_epoch_end", _on_train_epoch_end, stock=("self",)),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "StochasticWeightAveraging averages the weights at the start of each epoch. So the last epoch has no "
         "effect on the averaged model, and the average contains weights from before swa_epoch_start.",

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 
 _TRAINER = "_trainer_of_last_fit"
 
@@ -41,7 +41,6 @@ PATCH = Patch(
         Target("pytorch.callbacks.early_stopping:EarlyStopping._run_early_stopping_check", _warning),
         Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint.on_train_start", _warning),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "EarlyStopping and ModelCheckpoint objects that are passed to a second Trainer keep the best score and "
         "the counters of the first run: the second run may stop at once, and best_model_path is a model of the "

@@ -4,7 +4,7 @@ from typing import Any, Callable
 
 from lightning_patches import notices
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 
 
 def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -33,7 +33,6 @@ PATCH = Patch(
     group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.loops.fit_loop:_FitLoop.on_run_start", _on_run_start),),
-    upstream=Upstream(),
     impact=Impact(
         "A run that EarlyStopping had stopped trains on when it is resumed, at least for an epoch.",
         ("a run that was stopped early trains on after resuming",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 
 
 def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -29,7 +29,6 @@ PATCH = Patch(
     group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.callbacks.early_stopping:EarlyStopping.load_state_dict", _load_state_dict),),
-    upstream=Upstream(),
     impact=Impact(
         "A resumed EarlyStopping uses the patience from the checkpoint and ignores the one that the program passes."
     ),

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 from lightning_patches.patches.callbacks.ema_from_epoch import is_early
 
 
@@ -29,7 +29,6 @@ PATCH = Patch(
     group="correctness",
     affected=(">=2.6.0,<=2.6.6",),
     targets=(Target("pytorch.callbacks.weight_averaging:WeightAveraging.on_train_batch_end", _on_train_batch_end),),
-    upstream=Upstream(),
     impact=Impact(
         "EMAWeightAveraging(update_starting_at_epoch=...) averages from the first step on, as if the argument "
         "were not set.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 
 _CALLBACK = "pytorch.callbacks.weight_averaging:WeightAveraging"
 _AVERAGE, _TRAINED = "state_dict", "current_model_state"
@@ -93,7 +93,6 @@ PATCH = Patch(
         Target(f"{_CALLBACK}.on_fit_end", _on_fit_end, adds=True),
         Target("pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_model", _restore_model),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "With WeightAveraging or EMAWeightAveraging, test and predict with ckpt_path='best' after fit use the "
         "weights of the last step instead of the average. If a finished run is resumed, it also ends with "

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 from lightning_patches.patches.checkpoints.checkpoint_after_validation import is_to_wait
 
 
@@ -34,7 +34,6 @@ PATCH = Patch(
             stock=("self",),
         ),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "ModelCheckpoint with a monitor and every_n_train_steps saves just before a validation: the file is "
         "ranked by the metric of the previous validation, and the best checkpoint is the wrong one.",

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 from lightning_patches.patches.loops._saved_batch import run_start_without_iter
 
 _STARTED = "_has_started_reloaded_loader"
@@ -48,7 +48,6 @@ PATCH = Patch(
         Target("pytorch.loops.fit_loop:_FitLoop.setup_data", setup_data),
         Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_run_start", _on_run_start),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "With reload_dataloaders_every_n_epochs, each data loader except the first is started twice: worker "
         "processes start twice, and a stream loses the items that the first iterator read.",

@@ -3,7 +3,7 @@
 import copy
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 from lightning_patches.patches.loops import _saved_batch
 from lightning_patches.patches.loops._next_pass import begin_pass
 
@@ -83,7 +83,6 @@ PATCH = Patch(
         Target(f"{_EPOCH_LOOP}.advance", _saved_batch.advance),
         Target(f"{_EPOCH_LOOP}.on_run_start", _on_run_start),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "In a resumed run, a stateful data loader without a length loses one batch, because Lightning saves "
         "the loader's state after fetching that batch ahead. If a checkpoint was saved at the end of an epoch, "

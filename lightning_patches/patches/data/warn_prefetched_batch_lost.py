@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 from lightning_patches.patches.data.stateful_loader_exact import KEY
 
 _FIT_LOOP = "pytorch.loops.fit_loop:_FitLoop"
@@ -45,7 +45,6 @@ PATCH = Patch(
         Target(f"{_FIT_LOOP}.on_load_checkpoint", _on_load_checkpoint),
         Target(f"{_FIT_LOOP}.setup_data", _setup_data),
     ),
-    upstream=Upstream(),
     impact=Impact("A stateful data loader without a length loses one batch when a run is resumed within an epoch."),
     after=("stateful-loader-exact", "reload-starts-once"),
     fixed_by=("stateful-loader-exact",),

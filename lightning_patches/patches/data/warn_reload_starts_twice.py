@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 
 _MADE = "_iterator_of_reloaded_loader"
 """Attribute of the fit loop: the iterator of the data loaders that it has made anew for the epoch that begins."""
@@ -46,7 +46,6 @@ PATCH = Patch(
         Target("pytorch.loops.fit_loop:_FitLoop.setup_data", _setup_data),
         Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_run_start", _on_run_start),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "With reload_dataloaders_every_n_epochs, each data loader but the first is started twice: worker processes "
         "start twice, and a stream loses what the first iterator took.",

@@ -4,7 +4,7 @@ import os
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 from lightning_patches.patches.devices._torchrun import is_on_cpu_under_torchrun
 
 _NAMES = ("auto", "ddp", "ddp_find_unused_parameters_false", "ddp_find_unused_parameters_true")
@@ -41,7 +41,6 @@ PATCH = Patch(
         Target(f"pytorch.trainer.connectors.accelerator_connector:_AcceleratorConnector.{_METHOD}", _build("pytorch")),
         Target(f"fabric.connector:_Connector.{_METHOD}", _build("fabric")),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "Under torchrun, each process of a Trainer or Fabric on CPUs with devices='auto' trains alone, on all data, or "
         "is refused from 2.1.0 on with strategy='ddp'. On GPUs, the same arguments train with DDP.",

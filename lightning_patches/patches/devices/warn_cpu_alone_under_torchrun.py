@@ -4,7 +4,7 @@ import os
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 from lightning_patches.patches.devices._torchrun import is_on_cpu_under_torchrun
 
 
@@ -39,7 +39,6 @@ PATCH = Patch(
         Target(f"pytorch.trainer.connectors.accelerator_connector:_AcceleratorConnector.{_METHOD}", _build("pytorch")),
         Target(f"fabric.connector:_Connector.{_METHOD}", _build("fabric")),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "Under torchrun, each process of a Trainer or Fabric on CPUs with devices='auto' and strategy='auto' trains "
         "alone, on all data. On GPUs, the same arguments train with DDP.",

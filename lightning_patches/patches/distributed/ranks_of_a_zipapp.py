@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Sequence
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 
 
 def _basic_command(original: Callable[..., Sequence[str]], namespace: str) -> Callable[..., Sequence[str]]:
@@ -42,7 +42,6 @@ PATCH = Patch(
         Target("fabric.strategies.launchers.subprocess_script:_basic_subprocess_cmd", _basic_command),
         Target("fabric.strategies.launchers.subprocess_script:_hydra_subprocess_cmd", _hydra_command),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "For `python app.pyz` or `python directory`, Lightning starts the other ranks with `python -m __main__`, "
         "which Python refuses. Rank 0 is then killed.",

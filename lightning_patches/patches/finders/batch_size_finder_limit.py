@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 
 _SCALING = "pytorch.tuner.batch_size_scaling"
 
@@ -67,7 +67,6 @@ PATCH = Patch(
         Target(f"{_SCALING}:_run_power_scaling", _run_power_scaling),
         Target(f"{_SCALING}:_run_binsearch_scaling", _run_binsearch_scaling),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "If the batch size finder reaches max_val (8192 by default), it sets that size, or a larger one, "
         "without a trial; training may then run out of memory.",

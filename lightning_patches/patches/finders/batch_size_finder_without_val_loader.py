@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 
 
 def _reset_dataloaders(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -23,7 +23,6 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.1.1,<=2.6.6",),
     targets=(Target("pytorch.tuner.batch_size_scaling:_reset_dataloaders", _reset_dataloaders),),
-    upstream=Upstream(),
     impact=Impact(
         "The batch size finder fails if the module has a validation_step and no val_dataloader, although fit trains "
         "it without validation.",

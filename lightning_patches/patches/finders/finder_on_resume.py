@@ -4,7 +4,7 @@ from typing import Any, Callable
 
 from lightning_patches import notices
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 
 _SAVED = ("hyper_parameters", "datamodule_hyper_parameters")
 
@@ -59,7 +59,6 @@ PATCH = Patch(
             "pytorch.callbacks.batch_size_finder:BatchSizeFinder.on_fit_start", _skip_batch_size_search, stock=("self",)
         ),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "With the callback LearningRateFinder or BatchSizeFinder, fit(ckpt_path=...) starts at epoch 0 and "
         "step 0, with the weights of the checkpoint but a new optimizer and new schedulers, without a warning.",

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 
 _CALLBACK = "pytorch.tuner.lr_finder:_LRCallback"
 
@@ -38,7 +38,6 @@ PATCH = Patch(
         Target(f"{_CALLBACK}.on_train_batch_start", _recording),
         Target(f"{_CALLBACK}.on_train_batch_end", _recording),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "With accumulate_grad_batches, the learning rate finder leaves out the optimizer step at the end of an epoch "
         "whose batches are no multiple of it. With fewer batches in an epoch than it accumulates, it records nothing "

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 from lightning_patches.patches.finders.batch_size_finder_limit import largest_tried
 
 _SCALING = "pytorch.tuner.batch_size_scaling"
@@ -57,7 +57,6 @@ PATCH = Patch(
         Target(f"{_SCALING}:_run_power_scaling", _run_power_scaling),
         Target(f"{_SCALING}:_run_binsearch_scaling", _run_binsearch_scaling),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "If the batch size finder reaches max_val (8192 by default), it sets that size, or a larger one, "
         "without a trial; training may then run out of memory.",

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 from lightning_patches.patches.finders.lr_finder_accumulation import is_left_out
 
 
@@ -28,7 +28,6 @@ PATCH = Patch(
     group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.tuner.lr_finder:_LRCallback.on_train_batch_end", _on_train_batch_end),),
-    upstream=Upstream(),
     impact=Impact(
         "With accumulate_grad_batches, the learning rate finder leaves out the optimizer step at the end of an epoch "
         "whose batches are no multiple of it; with fewer batches in an epoch than it accumulates, it records nothing.",

@@ -3,7 +3,7 @@
 import csv
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 
 
 def _check_log_dir_exists(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -27,7 +27,6 @@ PATCH = Patch(
     changes_results=Effect("files", "metrics.csv has the rows of earlier runs, too"),
     affected=(">=2.2.1,<=2.6.6",),
     targets=(Target("fabric.loggers.csv_logs:_ExperimentWriter._check_log_dir_exists", _check_log_dir_exists),),
-    upstream=Upstream(),
     impact=Impact(
         "A resumed run with the same version of CSVLogger deletes metrics.csv: the rows from before the resume are "
         "lost.",

@@ -5,7 +5,7 @@ import os
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 
 _VARIABLE = "MLFLOW_ALLOW_FILE_STORE"
 
@@ -40,7 +40,6 @@ PATCH = Patch(
     affected=(">=2.0.0,<=2.6.6",),
     only_with=("mlflow>=3.13",),
     targets=(Target("pytorch.loggers.mlflow:MLFlowLogger.__init__", _init),),
-    upstream=Upstream(),
     impact=Impact(
         "MLFlowLogger() without a tracking_uri logs into ./mlruns. From 3.13 on MLflow refuses such a file store "
         "unless it is allowed explicitly.",

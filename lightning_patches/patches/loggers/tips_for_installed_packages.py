@@ -7,7 +7,7 @@ import logging
 import sys
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 
 
 def _build(package: str) -> Callable[..., Any]:
@@ -47,7 +47,6 @@ PATCH = Patch(
             f"{_CONNECTORS}.callback_connector:_CallbackConnector._maybe_show_litmodels_tip", _build("litmodels>=0.1.7")
         ),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "Each Trainer prints tips to install litlogger and litmodels, also where they are installed.",
         ("try installing [litlogger]", "try installing [litmodels]"),

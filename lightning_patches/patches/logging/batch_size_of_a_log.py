@@ -6,7 +6,6 @@ from typing import Any, Callable
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
-_DATA = "pytorch.utilities.data"
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
 
@@ -15,7 +14,7 @@ def _extract(original: Callable[..., int], namespace: str) -> Callable[..., int]
         is_tensor = getattr(value, "is_tensor", False)  # a dict of values in 1.x has no is_tensor
         is_asked = self.batch is not None and is_tensor and meta.on_epoch and meta.is_mean_reduction
         if is_asked and batch_size is None and self.batch_size is None:
-            sizes = upstream_module(namespace, _DATA)._extract_batch_size(self.batch)
+            sizes = upstream_module(namespace, "pytorch.utilities.data")._extract_batch_size(self.batch)
             with contextlib.suppress(RecursionError):  # the original raises a clear error
                 self.batch_size = next((size for size in sizes if size is not None), None)
         return original(self, value, batch_size, meta)

@@ -8,7 +8,7 @@ import shutil
 from typing import Any, Callable, Iterator
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 
 
 def _summarize(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -128,7 +128,6 @@ PATCH = Patch(
         Target("pytorch.callbacks.rich_model_summary:RichModelSummary.summarize", _summarize),
         Target("pytorch.loops.evaluation_loop:_EvaluationLoop._print_results", _print_results),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "Where rich is installed, it takes `[...]` in names of metrics and modules for markup: test() and validate() "
         "end in an error if a name has `[/m]`, and other parts in brackets are missing in the tables. Long names are "

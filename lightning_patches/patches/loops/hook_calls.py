@@ -11,7 +11,6 @@ from lightning_patches.engine.functions import home_of, is_traced
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _CALL = "pytorch.trainer.call"
-_PROFILERS = "pytorch.profilers"
 _NAME = "_current_fx_name"
 
 
@@ -22,7 +21,7 @@ class _Around:
 
     def __init__(self, original: Callable[..., Any], namespace: str) -> None:
         self._call = distributions.module_name(namespace, _CALL)
-        self._profilers = distributions.module_name(namespace, _PROFILERS)
+        self._profilers = distributions.module_name(namespace, "pytorch.profilers")
         self._says_it = "debug" in original.__code__.co_names  # 2.0 logs it only for callbacks
         self.is_traced = is_traced()
         self._names: dict[str, Any] = {}

@@ -6,7 +6,6 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 from lightning_patches.patches.loops import _saved_batch
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
-_CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
 _COUNTED = "_saved_batch_is_counted"
 """Attribute of the epoch loop: True if the patch has counted the saved batch as completed."""
 _BEGUN = "_epoch_begun_before"
@@ -63,7 +62,7 @@ PATCH = Patch(
     changes_results=Effect("numbers", "a run that is resumed within an epoch takes one optimizer step less"),
     affected=(">=2.0.0,<2.5.0",),
     targets=(
-        Target(f"{_CONNECTOR}.restore_loops", _restore_loops),
+        Target("pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_loops", _restore_loops),
         Target(f"{_EPOCH_LOOP}.reset", _reset),
         Target(f"{_EPOCH_LOOP}.advance", _saved_batch.advance),
         Target(f"{_EPOCH_LOOP}.on_run_start", _saved_batch.on_run_start, since="2.2.0"),

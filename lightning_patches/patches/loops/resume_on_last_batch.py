@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 from lightning_patches.patches.loops import _saved_batch
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
@@ -50,7 +50,6 @@ PATCH = Patch(
         Target(f"{_EPOCH_LOOP}.advance", _saved_batch.advance),
         Target(f"{_EPOCH_LOOP}.on_run_start", _saved_batch.on_run_start),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "If a checkpoint was saved on the last batch of an epoch, as ModelCheckpoint does if "
         "every_n_train_steps divides the length of the epoch, the resumed run skips that epoch's validation "

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 from lightning_patches.patches.loops import _saved_batch
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
@@ -35,7 +35,6 @@ PATCH = Patch(
         Target(f"{_EPOCH_LOOP}.reset", _reset),
         Target(f"{_EPOCH_LOOP}.advance", _saved_batch.advance),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "If a validation follows the batch at which a checkpoint was saved, as with val_check_interval=100 and "
         "every_n_train_steps=100, the resumed run skips that validation.",

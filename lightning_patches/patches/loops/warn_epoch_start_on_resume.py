@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 
 _HOOK = "on_train_epoch_start"
 
@@ -37,7 +37,6 @@ PATCH = Patch(
     group="correctness",
     affected=(">=2.5.0,<=2.6.6",),
     targets=(Target("pytorch.loops.fit_loop:_FitLoop.on_run_start", _on_run_start),),
-    upstream=Upstream(),
     impact=Impact(
         "From 2.5.0 on, a run that is resumed within an epoch does not call on_train_epoch_start for the rest "
         "of that epoch. State that a program sets in this hook, such as the stage of a curriculum, is missing "

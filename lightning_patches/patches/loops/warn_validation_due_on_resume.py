@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
 from lightning_patches.patches.loops.validation_due_on_resume import is_validation_left_out
 
 
@@ -28,7 +28,6 @@ PATCH = Patch(
     group="correctness",
     affected=(">=2.5.0,<=2.6.6",),
     targets=(Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.reset", _reset),),
-    upstream=Upstream(),
     impact=Impact(
         "If a validation follows the batch at which a checkpoint was saved, as with val_check_interval=100 and "
         "every_n_train_steps=100, the resumed run skips that validation.",

@@ -4,9 +4,7 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
-_MODULE = "pytorch.loops.optimization.automatic"
-
-_LOOP = f"{_MODULE}:_AutomaticOptimization"
+_LOOP = "pytorch.loops.optimization.automatic:_AutomaticOptimization"
 
 
 def _with_batch_idx(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import module_name
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 
 _DOUBLE = "pytorch.plugins.precision.double"
 
@@ -30,7 +30,6 @@ PATCH = Patch(
             stock=("self.trainer.lightning_module.double",),
         ),
     ),
-    upstream=Upstream(),
     impact=Impact(
         "With Trainer(precision='64-true'), fit, validate, test and predict with a ckpt_path round all weights of the "
         "checkpoint to float32.",

@@ -7,8 +7,6 @@ from typing import Any, Callable
 from lightning_patches.engine.functions import stock_of
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
-_AMP = "pytorch.plugins.precision.amp"
-
 
 def _clip_gradients(class_name: str, since: str = "", before: str = "") -> Target:
     def build(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -24,7 +22,7 @@ def _clip_gradients(class_name: str, since: str = "", before: str = "") -> Targe
 
         return clip_gradients
 
-    return Target(f"{_AMP}:{class_name}.clip_gradients", build, since=since, before=before)
+    return Target(f"pytorch.plugins.precision.amp:{class_name}.clip_gradients", build, since=since, before=before)
 
 
 PATCH = Patch(
