@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Iterable, Iterator, Optional, Tuple
@@ -119,10 +120,24 @@ def _marked(patch: str, lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def lines_in_file(patch: str, hunk: Hunk) -> list[tuple[str, str]]:
-    """Return a hunk's lines without the comment that :func:`parse_changes` adds."""
+    """Return a hunk's lines as our files have them.
+
+    They are without the comment that :func:`parse_changes` adds. Lines that a change without context removes and adds
+    again are context.
+    """
     first, *others = [line for line in hunk.lines if line[0] == "+"] or [("", "")]
     is_comment = bool(others) and first[1].strip() == f"# {MARKER}{patch}"
-    return [line for line in hunk.lines if line is not first or not is_comment]
+    lines = [line for line in hunk.lines if line is not first or not is_comment]
+    if any(kind == " " for kind, _ in lines):
+        return lines
+    old, new = ([text for kind, text in lines if kind == sign] for sign in "-+")
+    start = len(os.path.commonprefix([old, new]))
+    end = len(os.path.commonprefix([old[start:][::-1], new[start:][::-1]]))
+    if start + end == len(new):
+        return lines  # the comment needs an added line
+    removed, added = old[start : len(old) - end], new[start : len(new) - end]
+    parts = ((" ", old[:start]), ("-", removed), ("+", added), (" ", old[len(old) - end :]))
+    return [(kind, text) for kind, part in parts for text in part]
 
 
 def text_of(changes: Changes) -> str:
@@ -130,8 +145,23 @@ def text_of(changes: Changes) -> str:
     parts = []
     for path, hunks in changes:
         old = "/dev/null" if hunks[0].is_new_file else f"a/{path}"
-        parts += [f"--- {old}\n+++ b/{path}\n", *map(text_of_hunk, hunks)]
+        parts += [f"--- {old}\n+++ b/{path}\n", *(text_of_hunk(_balanced(hunk)) for hunk in hunks)]
     return "".join(parts)
+
+
+def _balanced(hunk: Hunk) -> Hunk:
+    """Return a hunk with as much context before its change as after it.
+
+    ``patch`` searches a hunk with unequal context only at the start or the end of the file.
+    """
+    changed = [index for index, (kind, _) in enumerate(hunk.lines) if kind != " "]
+    before, after = changed[0], len(hunk.lines) - 1 - changed[-1]
+    if before == after:
+        return hunk
+    equal = min(before, after)
+    middle = replace(hunk, lines=hunk.lines[equal : len(hunk.lines) - equal])
+    lines = [("-", text) for text in middle.before] + [("+", text) for text in middle.after]
+    return replace(hunk, lines=(*hunk.lines[:equal], *lines, *hunk.lines[len(hunk.lines) - equal :]))
 
 
 def text_of_hunk(hunk: Hunk) -> str:
