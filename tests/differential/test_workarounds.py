@@ -16,9 +16,7 @@ WORKAROUNDS: dict[str, dict[str, str]] = {
     },
     "2.2.5": {
         "validation_marked": "warn-validation-on-resume",
-        "validation_skipped": "warn-validation-on-resume",
         "validations_of_resumed_epoch_marked": "warn-validation-on-resume",
-        "short_validation_ignored": "warn-validation-on-resume",
         "validation_begun_anew": "warn-validation-on-resume",
         "epoch_loop_replaced": "warn-validation-on-resume",
         "progress_corrected": "mid-epoch-resume",

@@ -35,6 +35,7 @@ class Fault:
         kinds: states of the ranks in a correct report, by rank, see ``lightning_patches.ranks.hang._report``; empty if
             only another rank than zero can report.
         names: pattern that a correct report matches for the faulty rank, the first in ``kinds``.
+        says: pattern of the verdict of a correct report.
         outcome: expected end of the job.
         variables: environment variables.
     """
@@ -46,6 +47,7 @@ class Fault:
     names: str = ""
     outcome: str = ENDED
     variables: dict[str, str] = field(default_factory=dict)
+    says: str = ""
 
 
 def _stuck(title: str, action: str, names: str = "", kind: str = "stands still", perfect: str = "") -> Fault:
@@ -75,10 +77,11 @@ def _other_call(title: str, action: str, names: str) -> Fault:
     )
 
 
-def _waiting(title: str, wait: str) -> Fault:
+def _waiting(title: str, wait: str, call: str) -> Fault:
     actions = ("arrives after last watched", "sleeps after")
     perfect = "Rank 1 stands still in `act`, rank 0 waits for it in that call: end both."
-    return Fault(title, perfect, actions, {1: "stands still", 0: "waits"}, "act", variables={"WAIT": wait})
+    says = rf"rank 1 has not moved for \d+ s, at hang_ranks.py:\d+ in act; rank 0 in {call}"
+    return Fault(title, perfect, actions, {1: "stands still", 0: "waits"}, "act", ENDED, {"WAIT": wait}, says)
 
 
 FAULTS: dict[str, Fault] = {
@@ -176,10 +179,10 @@ FAULTS: dict[str, Fault] = {
         names="skips",
     ),
     # ways to wait
-    "handle": _waiting("rank 0 waits for the handle of an asynchronous call", "handle"),
-    "functional": _waiting("rank 0 waits in a functional collective", "functional"),
-    "store": _waiting("rank 0 waits for a key of the store", "store"),
-    "monitored": _waiting("rank 0 waits in a monitored barrier", "monitored"),
+    "handle": _waiting("rank 0 waits for the handle of an asynchronous call", "handle", "all_reduce 2"),
+    "functional": _waiting("rank 0 waits in a functional collective", "functional", "all_reduce"),
+    "store": _waiting("rank 0 waits for a key of the store", "store", "get 1"),
+    "monitored": _waiting("rank 0 waits in a monitored barrier", "monitored", "monitored_barrier"),
     "subgroups": Fault(
         "four ranks, groups that were used unequally",
         "Rank 3 stands still, ranks 0 to 2 wait for it.",
@@ -312,6 +315,8 @@ def seen(name: str, ended: Ended, reports: list[dict[str, Any]]) -> dict[str, An
 def is_right(fault: Fault, report: dict[str, Any]) -> bool:
     """True if a report blames the right rank for the right reason."""
     ranks = {rank["rank"]: rank for rank in report["ranks"]}
+    if not re.search(fault.says, report["verdict"]):
+        return False
     if not fault.kinds:  # a report without rank zero has no states
         return not report["ranks"] and bool(re.search(fault.names, report["text"]))
     if not all(number in ranks and re.fullmatch(kind, ranks[number]["kind"]) for number, kind in fault.kinds.items()):

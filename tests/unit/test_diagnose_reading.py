@@ -190,6 +190,7 @@ def test_damaged_file_is_read_up_to_the_damage(diagnose: Diagnose) -> None:
     ids=["empty", "damaged", "zip", "tar"],
 )
 def test_file_that_cannot_be_unpacked_is_named(diagnose: Diagnose, data: bytes, said: str) -> None:
+    assert names_in(diagnose.log(nested(streams.MAX_LAYERS))) == [DEVICE]
     assert diagnose(diagnose.write("job.log", data)) == 2
     assert said in diagnose.err and "job.log" in diagnose.err
 
@@ -343,18 +344,6 @@ def test_message_that_begins_with_a_line_break_is_shown(text: str, words: str) -
 def test_packages_in_a_target_directory_are_not_the_users_files(paths: list[str], own: int) -> None:
     found = facts.own([Frame(path, "f", 1) for path in paths])
     assert len([frame for frame in found if not frames.is_lightning(frame)]) == own
-
-
-def test_line_to_paste_has_the_group_of_a_hang(diagnose: Diagnose) -> None:
-    for verdict, pasted in (
-        (
-            "rank 1 has left; rank 0 in barrier 2 of group tensor",
-            "rank 1 has left; rank 0 in barrier 2 of group tensor.",
-        ),
-        ("ranks 0 to 3 in all_reduce 9 of group mesh:dp; nobody is missing", "all_reduce 9 of group mesh:dp."),
-        ("rank 1 has left; rank 0 in barrier 2", "rank 1 has left."),
-    ):
-        assert diagnose.log(f"lightning_patches: {verdict}.\n")["to_paste"].endswith(pasted)
 
 
 COLOURED = """\

@@ -237,27 +237,6 @@ def test_problem_with_a_patch_is_a_note(given: dict[str, Any], spec: Any, severi
     assert finding.severity == severity and words in finding.why
 
 
-@pytest.mark.parametrize(
-    ("source", "line"),
-    [
-        ("import os\nimport lightning_patches\nimport lightning", 2),
-        ("from lightning_patches import GradientSyncCheck\nfrom lightning.pytorch import Trainer", 1),
-        ("try:\n    import lightning_patches\nexcept ImportError:\n    pass\nimport pytorch_lightning as pl", 2),
-        ("import lightning_patches, lightning", 1),
-        ("def main():\n    import lightning\nimport lightning_patches", 3),
-        ("import lightning, lightning_patches", None),
-        ("import lightning as L\nimport lightning_patches", None),
-        ("if os.environ.get('FIX'):\n    import lightning_patches\nimport lightning", None),
-        ("def main():\n    import lightning_patches\nimport lightning", None),
-        ("if True:\n    import lightning_fabric\nimport lightning_patches", None),
-        ("import lightning_utilities\nfrom .lightning import x", None),
-    ],
-)
-def test_script_with_the_import_first_is_fine(source: str, line: Any) -> None:
-    found = [found for kind, found, _ in script.look_through(source.encode()) if kind == script.PATCHED]
-    assert found == ([] if line is None else [line])
-
-
 STAYS = "import lightning_patches  # noqa: F401  # isort: skip"
 
 
@@ -295,6 +274,12 @@ STAYS = "import lightning_patches  # noqa: F401  # isort: skip"
         ("import lightning\nfrom lightning_patches import rank_by_rank as r\nprint(r)", [script.USED]),
         ("import pytorch_lightning as pl\nimport lightning_patches", [script.LATE, script.REMOVABLE]),
         ("import lightning_fabric", [script.UNPATCHED]),
+        ("import lightning, lightning_patches", [script.LATE, script.REMOVABLE]),
+        ("import lightning_patches, lightning", [script.PATCHED, script.REMOVABLE]),
+        ("def main():\n    import lightning\nimport lightning_patches", [script.PATCHED]),
+        ("if x:\n    import lightning_fabric\nimport lightning_patches", [script.LATE, script.REMOVABLE]),
+        ("if x:\n    import lightning_patches\nimport lightning", []),
+        ("import lightning_utilities\nfrom .lightning import x", []),
         ("def train():\n    import lightning_patches\nimport lightning", []),
         ("import torch", []),
         ("import lightning_patches", [script.PATCHED]),
@@ -309,7 +294,10 @@ STAYS = "import lightning_patches  # noqa: F401  # isort: skip"
     ],
 )
 def test_import_of_a_script_is_classified(source: str, kinds: list[str]) -> None:
-    assert [kind for kind, *_ in script.look_through(source.encode())] == kinds
+    found = list(script.look_through(source.encode()))
+    assert [kind for kind, *_ in found] == kinds
+    lines = source.splitlines()
+    assert all("lightning_patches" in lines[line - 1] for kind, line, _ in found if kind == script.PATCHED)
 
 
 @pytest.mark.parametrize(
@@ -573,25 +561,28 @@ class TestMachine:
         found = machine._hang_ports(environment)
         assert found == {"10.0.0.1:12345": "can't be reached from this node: no answer"}
 
-    def test_gpus_are_read_from_nvidia_smi(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.fixture
+    def nvidia_smi(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A command that is on PATH, and runs the lines that the test writes into it."""
         program = tmp_path / "nvidia-smi"
-        program.write_text(
+        program.touch(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+        return program
+
+    def test_gpus_are_read_from_nvidia_smi(self, nvidia_smi: Path) -> None:
+        nvidia_smi.write_text(
             "#!/bin/sh\n"
             'case "$1" in --query*) echo "0, NVIDIA H100, 81559, 4, 9.0, Default, 550.54.15";\n'
             'echo "1, NVIDIA A100, 40960, 7, [N/A], Exclusive_Process, 550.54.15";;\n'
             '*) echo "| Driver Version: 550.54.15   CUDA Version: 12.4 |";; esac\n'
         )
-        program.chmod(0o755)
-        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
         gpus, driver, driver_cuda = devices._ask_smi() or ((), "", None)
         assert (driver, driver_cuda) == ("550.54.15", (12, 4))
         assert gpus[0] == Gpu(0, "NVIDIA H100", 81559, 4, (9, 0))
         assert gpus[1] == Gpu(1, "NVIDIA A100", 40960, 7, None, exclusive=True)
 
-    def test_unresponsive_driver_is_reported(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho 'no devices were found'; exit 6\n")
-        (tmp_path / "nvidia-smi").chmod(0o755)
-        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    def test_unresponsive_driver_is_reported(self, nvidia_smi: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        nvidia_smi.write_text("#!/bin/sh\necho 'no devices were found'; exit 6\n")
         monkeypatch.setattr(devices, "_ask_nvml", lambda: None)
         unknown: list[Unknown] = []
         devices.ask_driver(unknown)
@@ -632,11 +623,15 @@ class TestCommand:
         findings = json.loads(capsys.readouterr().out)["findings"]
         assert [each["check"] for each in findings if each["check"] == "worker-start"] == expected
 
-    def test_missing_torch_is_reported(self, capsys: pytest.CaptureFixture[str]) -> None:
+    @pytest.mark.parametrize("enabled", [False, True])
+    def test_facts_are_in_the_document(
+        self, enabled: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(autostart, "is_enabled", lambda: enabled)
         status = cli.main(["doctor", "--no-torch", "--json"])
         document = json.loads(capsys.readouterr().out)
         assert set(document) == {"schema", "findings", "checks", "unknown", "facts", "ok"}
-        assert document["facts"]["torch"] is None
+        assert document["facts"]["torch"] is None and document["facts"]["autostart"] is enabled
         grave = [finding for finding in document["findings"] if finding["severity"] != "note"]
         assert status == (1 if grave else 0) and document["ok"] is not bool(grave)
         assert set(document["facts"]["environment"]) <= set(os.environ)
@@ -650,14 +645,6 @@ class TestCommand:
             assert cli.main(["doctor"]) == plain
             assert cli.main(["doctor", "--strict"]) == strict
         assert "WARNING shared-memory: there is no /dev/shm" in capsys.readouterr().out
-
-    @pytest.mark.parametrize("enabled", [False, True])
-    def test_facts_include_autostart(
-        self, enabled: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        monkeypatch.setattr(autostart, "is_enabled", lambda: enabled)
-        cli.main(["doctor", "--no-torch", "--json"])
-        assert json.loads(capsys.readouterr().out)["facts"]["autostart"] is enabled
 
     def test_missing_script_is_reported(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["doctor", "--no-torch", "no_such_script.py"]) == 2

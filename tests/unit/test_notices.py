@@ -73,6 +73,11 @@ def test_notice_is_one_line_of_rank_zero(capsys: pytest.CaptureFixture[str], mon
     assert capsys.readouterr() == ("", "")
     notices.notice("an error", urgent=True)
     assert capsys.readouterr() == ("", "lightning_patches: an error\n")
+    monkeypatch.delenv("RANK")
+    notices.use_options_of(lambda: toggle.Selection(frozenset(), quiet=True))
+    notices.notice("news")
+    notices.notice("an error", urgent=True)
+    assert capsys.readouterr() == ("", "lightning_patches: an error\n")
 
 
 def test_second_node_prints_nothing(
@@ -93,13 +98,6 @@ def test_notice_works_while_multiprocessing_is_imported(
     monkeypatch.setitem(sys.modules, "multiprocessing.process", SimpleNamespace())
     notices.notice("news")
     assert capsys.readouterr().err
-
-
-def test_quiet_still_prints_errors(capsys: pytest.CaptureFixture[str]) -> None:
-    notices.use_options_of(lambda: toggle.Selection(frozenset(), quiet=True))
-    notices.notice("news")
-    notices.notice("an error", urgent=True)
-    assert capsys.readouterr() == ("", "lightning_patches: an error\n")
 
 
 def test_worker_process_prints_no_notices() -> None:
@@ -138,16 +136,13 @@ def test_warning_is_issued_once_per_key(monkeypatch: pytest.MonkeyPatch) -> None
     assert issubclass(LightningPatchesWarning, UserWarning)
 
 
-def test_misuse_is_a_warning_on_the_rank_that_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_misuse_is_a_warning_or_under_strict_an_error_on_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "3")
     with pytest.warns(LightningPatchesWarning, match=r"\[rank 3\] this cannot work"):
         notices.report_misuse("key", "this cannot work")
-
-
-def test_misuse_is_an_error_under_strict_each_time() -> None:
     notices.use_options_of(lambda: toggle.Selection(frozenset(), strict=True))
     for _ in range(2):
-        with pytest.raises(PatchError, match=r"\[rank 0\] this cannot work"):
+        with pytest.raises(PatchError, match=r"\[rank 3\] this cannot work"):
             notices.report_misuse("key", "this cannot work")
 
 

@@ -114,22 +114,19 @@ def test_items_select_patches(spec: str, expected: set[str]) -> None:
     assert names(spec) == expected
 
 
-def test_flags_select_nothing_by_themselves() -> None:
-    for spec in ("strict", "quiet", "strict,quiet", "quiet strict"):
-        assert names(spec) == DEFAULT
-    assert names("alpha,strict") == {"alpha"}
-    assert names("off,strict") == set()
-
-
-def test_flags_are_kept_with_the_selection() -> None:
-    for spec, flags in {
-        "1": (False, False),
-        "strict": (True, False),
-        "alpha,quiet": (False, True),
-        "STRICT,quiet,off": (True, True),
-    }.items():
-        selection = parse(spec, CATALOGUE)
-        assert (selection.strict, selection.quiet) == flags, spec
+@pytest.mark.parametrize(
+    ("spec", "expected", "flags"),
+    [
+        ("1", DEFAULT, (False, False)),
+        ("strict", DEFAULT, (True, False)),
+        ("quiet strict", DEFAULT, (True, True)),
+        ("alpha,quiet", {"alpha"}, (False, True)),
+        ("STRICT,quiet,off", set(), (True, True)),
+    ],
+)
+def test_flags_are_kept_and_select_nothing(spec: str, expected: set[str], flags: tuple[bool, bool]) -> None:
+    selection = parse(spec, CATALOGUE)
+    assert (set(selection.names), (selection.strict, selection.quiet)) == (expected, flags)
 
 
 def test_toggle_text_is_kept_for_messages() -> None:

@@ -121,24 +121,6 @@ def validation_marked(observe: Any) -> None:
     in_two_parts(lambda: Marked(observe))
 
 
-def validation_skipped(observe: Any) -> None:
-    """Issue 20277: the steps of the first validation after a resume do nothing."""
-
-    class Skipped(Validated):
-        def on_validation_start(self) -> None:
-            super().on_validation_start()
-            self.skips, self.first = self.trainer.ckpt_path is not None and self.first, False
-
-        def validation_step(self, batch: Any, batch_idx: int) -> None:
-            if not self.skips:
-                super().validation_step(batch, batch_idx)
-
-        def counts(self) -> bool:
-            return not self.skips
-
-    in_two_parts(lambda: Skipped(observe))
-
-
 def validations_of_resumed_epoch_marked(observe: Any) -> None:
     """Issue 19549: validations are sanity checks while the loop says that it is restarting."""
 
@@ -148,16 +130,6 @@ def validations_of_resumed_epoch_marked(observe: Any) -> None:
                 self.trainer.sanity_checking = True
 
     in_two_parts(lambda: Marked(observe))
-
-
-def short_validation_ignored(observe: Any) -> None:
-    """Discussion 18110: a validation of one batch does not count."""
-
-    class Ignored(Validated):
-        def counts(self) -> bool:
-            return self.batches > 1
-
-    in_two_parts(lambda: Ignored(observe))
 
 
 def validation_begun_anew(observe: Any) -> None:
