@@ -450,15 +450,6 @@ class TestExport:
         status, output = self.job(fresh_environment, exported[1], *look.split(), lightning=True)
         assert status == 0 and output.startswith("Do: nothing: programs of this environment are patched."), output
 
-    def test_status_in_the_job_reports_patched_programs(
-        self, fresh_environment: Environment, exported: tuple[Path, str]
-    ) -> None:
-        code = "from lightning_patches.cli import autostart; print(autostart.is_enabled(), autostart.__file__)"
-        checkout = fresh_environment.site / "0_checkout.pth"
-        assert fresh_environment.run("python", "-c", code)[1].startswith("False")
-        checkout.unlink()
-        assert self.job(fresh_environment, exported[1], "python", "-c", code)[1].startswith(f"True {exported[0]}")
-
     @pytest.mark.parametrize("minor", ["2.7", *pythons.MINORS])
     def test_other_python_version_is_not_patched(
         self, fresh_environment: Environment, exported: tuple[Path, str], minor: str

@@ -49,11 +49,6 @@ def test_nothing_is_imported_before_lightning(launch: Any) -> None:
     assert (status, found["armed"], HEAVY & set(found["modules"])) == (0, True, set())
 
 
-def test_import_loads_nothing_before_lightning(environment: Environment) -> None:
-    code = f"import sys, lightning_patches; print({HEAVY} & set(sys.modules))"
-    assert environment.run("python", "-c", code) == (0, "set()\n")
-
-
 def test_disabled_autostart_imports_nothing(autostarted: Environment, environment: Environment) -> None:
     code = "import sys; print(sorted(sys.modules))"
     assert autostarted.run("python", "-c", code) == environment.run("python", "-c", code)
@@ -67,31 +62,12 @@ def test_program_runs_under_options_of_python(launch: Any, way: str, option: str
     assert look(output)["armed"] is look(output)["loaded"] is (option not in ("-S", "-I", "-E"))
 
 
-def test_broken_toggle_prints_one_line_in_a_program_without_lightning(autostarted: Environment) -> None:
-    status, output = autostarted.run("python", PLAIN, LIGHTNING_PATCHES="no-such-thing")
-    assert (status, len(output.splitlines())) == (0, 1)
-
-
 @pytest.fixture
 def stand_in(tmp_path: Path) -> str:
     """A PYTHONPATH with an empty package called ``lightning``, which is quick to import."""
     (tmp_path / "path" / "lightning").mkdir(parents=True)
     (tmp_path / "path" / "lightning" / "__init__.py").write_text("")
     return str(tmp_path / "path")
-
-
-def test_broken_toggle_prints_one_line_and_patches_nothing(autostarted: Environment, stand_in: str) -> None:
-    code = "import lightning; print('ran')"
-    status, output = autostarted.run("python", "-c", code, PYTHONPATH=stand_in, LIGHTNING_PATCHES="nonsense")
-    printed, ran = output.splitlines()
-    assert (status, ran) == (0, "ran")
-    assert "called 'nonsense'" in printed
-    assert printed.endswith("Nothing is patched.")
-
-
-def test_missing_lightning_raises_the_usual_import_error(launch: Any) -> None:
-    status, output = launch("python", "-c", "try:\n    import lightning\nexcept ImportError as e:\n    print(e.name)")
-    assert (status, output) == (0, "lightning\n")
 
 
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "2>&- >&-", "<&- 2>&-"])

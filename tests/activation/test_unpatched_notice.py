@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 import sys
 import types
@@ -253,19 +252,6 @@ class TestWithoutLightning:
             monkeypatch.setitem(sys.modules, "lightning_patches.activation.startup", stand_in)
             _lightning_patches.callbacks()
             assert capsys.readouterr().err.count("not patched") == printed
-
-
-def test_entry_points_cover_all_groups_of_all_releases() -> None:
-    settings = configparser.ConfigParser()
-    settings.read(ROOT / "setup.cfg")
-    groups = {name for name in settings["options.entry_points"] if name.endswith("callbacks_factory")}
-    assert groups == {
-        f"{package}.callbacks_factory"
-        for package in ("lightning.pytorch", "lightning.fabric", "pytorch_lightning", "lightning_fabric")
-    }
-    for group in groups:
-        target = settings["options.entry_points"][group].partition("=")[2].strip()
-        assert target == "_lightning_patches:callbacks"
 
 
 @pytest.mark.parametrize("value", ["", " ", ",", " off ", "0,", "OFF", "1", "quiet", "no-crash", "off,crash", "0 1"])

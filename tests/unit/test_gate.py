@@ -15,7 +15,6 @@ from tests.unit.fakes import AFFECTED, FIXED, FUNCTION, METHOD, RELEASES, World,
 
 EDITED = AFFECTED.replace("value * scale", "value * scale * 1")
 TOY = toy()
-UNFIXED = toy(name="unfixed", fixed_in=None, affected=(">=2.2.0,<=2.5.0",))
 
 
 def decision(world: World, version: str, source: str = AFFECTED, patch: Patch = TOY, **how: Any) -> Decision:
@@ -81,10 +80,18 @@ def test_old_release_is_unknown_unless_it_was_checked(version: str, ranges: tupl
     assert gate.is_unknown(version, ranges) is unknown
 
 
-def test_release_newer_than_all_known_ones_is_not_patched(world: World) -> None:
-    made = decision(world, "2.5.1", patch=UNFIXED)
-    assert made.verdict == "not-affected"
-    assert "newer than the releases this patch was tested on" in made.reason
+@pytest.mark.parametrize(
+    ("version", "affected", "reason"),
+    [
+        ("2.5.1", (">=2.2.0,<=2.5.0",), "newer than the releases this patch was tested on"),
+        ("1.8.0", (">=1.5.0,<1.8.0",), "does not need it: this patch is for 1.5 to 1.7"),
+    ],
+)
+def test_release_outside_of_the_tested_ones_is_not_affected(
+    world: World, version: str, affected: tuple[str, ...], reason: str
+) -> None:
+    made = decision(world, version, patch=toy(fixed_in=None, affected=affected))
+    assert made.verdict == "not-affected" and reason in made.reason
 
 
 def test_backport_is_recognized_in_the_witness(world: World) -> None:
