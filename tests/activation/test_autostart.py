@@ -159,9 +159,7 @@ def test_enable_removes_the_line_if_it_has_no_effect(fresh_environment: Environm
 
 
 class TestRefusals:
-    def test_managed_python_is_refused_and_conda_is_accepted(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_managed_python_is_refused_and_conda_is_accepted(self, tmp_path, monkeypatch):
         site = autostart.Site(tmp_path, sys.version_info[:2])
         monkeypatch.setattr(sys, "prefix", str(tmp_path))
         monkeypatch.setattr(sys, "base_prefix", str(tmp_path))
@@ -179,9 +177,7 @@ class TestRefusals:
         assert "is the system's Python" in autostart.why_refused(site)
 
     @pytest.mark.parametrize("place", ["builds-v0/.tmpsfD5Qp", "archive-v0/47dFAaP2VBOWCO4E"])
-    def test_temporary_environment_of_uv_is_refused(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
-    ) -> None:
+    def test_temporary_environment_of_uv_is_refused(self, tmp_path, monkeypatch, place):
         """Environments of `uv run --with`, and of `uvx`. uv marks its cache and each environment with a file."""
         prefix = tmp_path / place
         prefix.mkdir(parents=True)
@@ -267,9 +263,7 @@ class TestStartFile:
             ((3, 18), {PTH, START}),
         ],
     )
-    def test_enable_writes_the_expected_files(
-        self, tmp_path: Path, version: tuple[int, int], expected: set[str]
-    ) -> None:
+    def test_enable_writes_the_expected_files(self, tmp_path, version, expected):
         assert {path.name for path in autostart.Site(tmp_path, version).files} == expected
 
     def test_named_function_exists_and_has_no_parameters(self, environment: Environment) -> None:
@@ -407,9 +401,7 @@ class TestExport:
         return environment.run("sh", "-c", f'{lines}\nexec "$@"', "sh", *program, **more)
 
     @pytest.mark.slow
-    def test_job_is_patched_and_the_environment_keeps_its_own_modules(
-        self, cluster: Environment, exported: tuple[Path, str]
-    ) -> None:
+    def test_job_is_patched_and_the_environment_keeps_its_own_modules(self, cluster, exported):
         directory, lines = exported
         root = directory / "python{}.{}".format(*sys.version_info)
         look = (cluster.python, "-c", self.LOOK)
@@ -442,27 +434,21 @@ class TestExport:
         assert (asleep["armed"], asleep["loaded"]) == (False, False)
         assert [entry for entry in asleep["path"] if entry.startswith(str(exported[0]))] == [str(exported[0])]
 
-    def test_printed_check_command_works_in_the_job(
-        self, fresh_environment: Environment, exported: tuple[Path, str]
-    ) -> None:
+    def test_printed_check_command_works_in_the_job(self, fresh_environment, exported):
         (look,) = re.findall(r"^# .*`(python -m .*)`", exported[1], re.M)
         (fresh_environment.site / "0_checkout.pth").unlink()
         status, output = self.job(fresh_environment, exported[1], *look.split(), lightning=True)
         assert status == 0 and output.startswith("Do: nothing: programs of this environment are patched."), output
 
     @pytest.mark.parametrize("minor", ["2.7", *pythons.MINORS])
-    def test_other_python_version_is_not_patched(
-        self, fresh_environment: Environment, exported: tuple[Path, str], minor: str
-    ) -> None:
+    def test_other_python_version_is_not_patched(self, fresh_environment, exported, minor):
         python = pythons.find(minor)
         if python is None or minor.rstrip("t") == "{}.{}".format(*sys.version_info):
             pytest.skip(f"no other Python {minor} on this machine")
         code = "import sys; print(['lightning_patches' in sys.modules] + [p for p in sys.path if 'patches' in p])"
         assert self.job(fresh_environment, exported[1], python, "-c", code) == (0, f"[False, {str(exported[0])!r}]\n")
 
-    def test_wrapt_works_without_its_compiled_part(
-        self, bare: Environment, exported: tuple[Path, str], tmp_path: Path
-    ) -> None:
+    def test_wrapt_works_without_its_compiled_part(self, bare, exported, tmp_path):
         """Login nodes and compute nodes may differ in processor and C library."""
         copy = tmp_path / "copy"
         shutil.copytree(exported[0], copy)
@@ -479,9 +465,7 @@ class TestExport:
         assert (status, output.startswith(f"2 {copy}")) == (0, True), output
 
     @pytest.mark.parametrize("place", ["PYTHONPATH", "site"])
-    def test_sitecustomize_of_the_environment_still_runs(
-        self, fresh_environment: Environment, exported: tuple[Path, str], tmp_path: Path, place: str
-    ) -> None:
+    def test_sitecustomize_of_the_environment_still_runs(self, fresh_environment, exported, tmp_path, place):
         other = tmp_path if place == "PYTHONPATH" else fresh_environment.site
         (other / "sitecustomize.py").write_text("import sys\nsys.neighbours = 1\n")
         more = {"PYTHONPATH": str(tmp_path)} if place == "PYTHONPATH" else {}
@@ -516,9 +500,7 @@ class TestExport:
                 autostart._export(str(place))
         assert [path.name for path in tmp_path.rglob("*")] == ["mine"]
 
-    def test_export_leaves_the_files_of_a_faster_export_into_the_same_directory(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_export_leaves_the_files_of_a_faster_export_into_the_same_directory(self, tmp_path, monkeypatch):
         (tmp_path / autostart.EXPORTED).mkdir()
         monkeypatch.setattr(autostart, "_refuse_unsafe", lambda directory, existing: None)
         with pytest.raises(autostart.UsageError, match="File exists"):
@@ -526,9 +508,7 @@ class TestExport:
         assert [path.name for path in tmp_path.rglob("*")] == [autostart.EXPORTED]
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-    def test_export_removes_what_it_wrote_when_a_signal_ends_it(
-        self, environment: Environment, tmp_path: Path, number: signal.Signals
-    ) -> None:
+    def test_export_removes_what_it_wrote_when_a_signal_ends_it(self, environment, tmp_path, number):
         (tmp_path / "mine").mkdir()
         arguments = [environment.command("lightning-patches"), "autostart", "export", str(tmp_path / "mine")]
         process = subprocess.Popen(arguments, env=environment.variables(lightning=False), stderr=subprocess.PIPE)
@@ -550,9 +530,7 @@ class TestExport:
         ("name", "encoding"),
         [(b"caf\xc3\xa9", "utf-8"), (b"caf\xc3\xa9", "ascii"), (b"caf\xc3\xa9", "latin-1"), (b"50%\xff\\'", "utf-8")],
     )
-    def test_printed_path_exists_when_its_name_is_not_plain(
-        self, environment: Environment, tmp_path: Path, name: bytes, encoding: str, shell: str
-    ) -> None:
+    def test_printed_path_exists_when_its_name_is_not_plain(self, environment, tmp_path, name, encoding, shell):
         directory = os.fsencode(tmp_path) + b"/" + name
         line = [os.fsencode(environment.command("lightning-patches")), b"autostart", b"export", directory]
         variables = environment.variables(lightning=False, PYTHONIOENCODING=encoding)
@@ -579,9 +557,7 @@ class TestExport:
         assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
     @pytest.mark.parametrize("arguments", [("export",), ("enable", "somewhere")])
-    def test_export_writes_only_to_an_empty_directory(
-        self, environment: Environment, arguments: tuple[str, ...]
-    ) -> None:
+    def test_export_writes_only_to_an_empty_directory(self, environment, arguments):
         status, output = command(environment, *arguments)
         assert status == 2
         assert "only export takes a directory, and it needs one" in output

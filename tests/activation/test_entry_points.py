@@ -54,9 +54,7 @@ def variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.parametrize("toggle", ["", "1"])
 @pytest.mark.parametrize("how", ["PYTHONPATH", "current folder", "not at all"])
-def test_program_beside_a_checkout_is_not_patched(
-    checkout: Path, variables: dict[str, str], how: str, toggle: str
-) -> None:
+def test_program_beside_a_checkout_is_not_patched(checkout, variables, how, toggle):
     more = {"LIGHTNING_PATCHES": toggle}
     if how == "PYTHONPATH":
         more["PYTHONPATH"] = variables["PYTHONPATH"] + os.pathsep + str(checkout)

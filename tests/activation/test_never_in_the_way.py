@@ -127,9 +127,7 @@ class TestHalfRemovedInstall:
         return copy
 
     @pytest.mark.parametrize("removed", ["activation", "__init__.py", "errors.py", "patches", "", "*.py"])
-    def test_program_runs_when_parts_of_the_package_are_removed(
-        self, fresh_environment: Environment, copy: Path, stand_in: str, removed: str
-    ) -> None:
+    def test_program_runs_when_parts_of_the_package_are_removed(self, fresh_environment, copy, stand_in, removed):
         for cache in copy.rglob("__pycache__"):
             shutil.rmtree(cache)
         for path in copy.glob(removed) if removed else [copy]:
@@ -138,9 +136,7 @@ class TestHalfRemovedInstall:
         status, output = fresh_environment.run("python", "-c", code, PYTHONPATH=stand_in, LIGHTNING_PATCHES="1")
         assert (status, output.splitlines()[-1]) == (0, "ran")
 
-    def test_child_process_starts_when_the_package_is_removed_during_run(
-        self, fresh_environment: Environment, copy: Path
-    ) -> None:
+    def test_child_process_starts_when_the_package_is_removed_during_run(self, fresh_environment, copy):
         """If the package is removed during a job that `run` started, later processes of the job still start."""
         code = (
             "import shutil, subprocess, sys; "
@@ -152,9 +148,7 @@ class TestHalfRemovedInstall:
             "123\n",
         )
 
-    def test_child_process_starts_when_the_package_is_damaged_during_run(
-        self, fresh_environment: Environment, copy: Path
-    ) -> None:
+    def test_child_process_starts_when_the_package_is_damaged_during_run(self, fresh_environment, copy):
         code = (
             "import pathlib, shutil, subprocess, sys; "
             f"copy = pathlib.Path({str(copy)!r}); "

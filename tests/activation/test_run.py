@@ -86,9 +86,7 @@ def test_bare_name_runs_the_command_on_path_when_the_working_directory_has_an_ap
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["directory", "archive"])
-def test_bare_name_runs_the_app_in_the_working_directory_when_path_has_no_such_command(
-    environment: Environment, tmp_path: Path, packed: bool
-) -> None:
+def test_bare_name_runs_the_app_in_the_working_directory_when_path_has_no_such_command(environment, tmp_path, packed):
     make_app(tmp_path / "no-such-command", packed)
     assert seen(launch(environment, "no-such-command", "x", cwd=tmp_path))["argv"] == ["x"]
 
@@ -104,9 +102,7 @@ def test_script_runs_when_its_name_starts_with_a_hyphen(environment: Environment
     [(("run", "train.py"), 127), (("doctor", "--no-torch"), 2), (("autostart", "export", "new"), 2)],
     ids=["run", "doctor", "autostart"],
 )
-def test_command_names_the_cause_when_the_working_directory_was_deleted(
-    environment: Environment, tmp_path: Path, arguments: tuple[str, ...], status: int
-) -> None:
+def test_command_names_the_cause_when_the_working_directory_was_deleted(environment, tmp_path, arguments, status):
     (tmp_path / "gone").mkdir()
     line = 'rmdir "$PWD"; exec "$@"'
     command = ["sh", "-c", line, "sh", environment.command("lightning-patches"), *arguments]
@@ -135,9 +131,7 @@ def test_command_of_this_environment_is_found_without_it_on_path(environment: En
         ("1", "none", "none", False),
     ],
 )
-def test_run_passes_the_toggle_of_the_option_or_else_of_the_environment(
-    environment: Environment, set_to: Optional[str], option: Optional[str], expected: str, armed: bool
-) -> None:
+def test_run_passes_the_toggle_of_the_option_or_else_of_the_environment(environment, set_to, option, expected, armed):
     more = {} if set_to is None else {"LIGHTNING_PATCHES": set_to}
     options = () if option is None else ("--patches", option)
     found = seen(launch(environment, *options, PLAIN, **more))
@@ -167,9 +161,7 @@ def test_import_patches_a_child_that_lost_the_variable(environment: Environment)
         (("--",), "", "no program given"),
     ],
 )
-def test_wrong_use_ends_with_status_2(
-    environment: Environment, arguments: tuple[str, ...], variable: str, message: str
-) -> None:
+def test_wrong_use_ends_with_status_2(environment, arguments, variable, message):
     status, output = launch(environment, *arguments, LIGHTNING_PATCHES=variable)
     assert status == 2
     assert message in output
@@ -234,9 +226,7 @@ def test_pythonpath_of_the_user_is_kept(environment: Environment, tmp_path: Path
         assert not {"", str(environment.directory)} & set(found["path"])  # an empty entry is the current directory
 
 
-def test_other_python_is_not_patched_and_named(
-    environment: Environment, fresh_environment: Environment, tmp_path: Path
-) -> None:
+def test_other_python_is_not_patched_and_named(environment, fresh_environment, tmp_path):
     """A Python of another environment, which has the same package but not the environment of `run`."""
     status, output = launch(environment, fresh_environment.python, PLAIN)
     assert status == 0, output
@@ -340,9 +330,7 @@ class TestWhyUnsafe:
         launcher.parent.rename(odd)
         assert "PYTHONPATH does not allow" in run_command.why_unsafe(odd / "launcher")
 
-    def test_run_refuses_an_unsafe_launcher_and_says_what_to_do(
-        self, launcher: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_run_refuses_an_unsafe_launcher_and_says_what_to_do(self, launcher, monkeypatch):
         launcher.chmod(0o777)
         monkeypatch.setattr(run_command, "LAUNCHER", launcher)
         from lightning_patches import cli

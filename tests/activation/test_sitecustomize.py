@@ -36,9 +36,7 @@ def launch(environment: Environment, *program: str, **more: str) -> tuple[int, s
 
 @pytest.mark.parametrize("form", ["module", "package"])
 @pytest.mark.parametrize("place", ["PYTHONPATH", "site"])
-def test_other_sitecustomize_runs_once_under_its_name(
-    environment: Environment, fresh_environment: Environment, tmp_path: Path, form: str, place: str
-) -> None:
+def test_other_sitecustomize_runs_once_under_its_name(environment, fresh_environment, tmp_path, form, place):
     if place == "site":
         neighbour(fresh_environment.site, form)
         where, more = fresh_environment, {}
@@ -94,9 +92,7 @@ def make_tracer(environment: Environment, directory: Path, puts_back: bool) -> s
 
 @pytest.mark.parametrize("puts_back", [False, True])
 @pytest.mark.parametrize("order", ["tracer outside", "tracer inside"])
-def test_ranks_are_armed_when_a_tracer_hides_the_next_sitecustomize(
-    fresh_environment: Environment, tmp_path: Path, order: str, puts_back: bool
-) -> None:
+def test_ranks_are_armed_when_a_tracer_hides_the_next_sitecustomize(fresh_environment, tmp_path, order, puts_back):
     tracer = make_tracer(fresh_environment, tmp_path / "tracer", puts_back)
     program = tmp_path / "program.py"  # starts a rank, which starts a worker
     program.write_text(
@@ -125,9 +121,7 @@ def test_execv_of_a_script_is_unchanged(environment: Environment, tmp_path: Path
         ("import no_such_module_anywhere\n", "no_such_module_anywhere"),
     ],
 )
-def test_error_of_another_sitecustomize_is_reported_as_usual(
-    environment: Environment, tmp_path: Path, code: str, expected: str
-) -> None:
+def test_error_of_another_sitecustomize_is_reported_as_usual(environment, tmp_path, code, expected):
     directory = neighbour(tmp_path / "other", "module", code)
     alone = environment.run("python", PLAIN, PYTHONPATH=str(directory))
     status, output = launch(environment, PLAIN, PYTHONPATH=str(directory))
@@ -136,9 +130,7 @@ def test_error_of_another_sitecustomize_is_reported_as_usual(
     assert json.loads(output.splitlines()[-1])["armed"]
 
 
-def test_foreign_python_still_gets_its_own_sitecustomize(
-    environment: Environment, fresh_environment: Environment
-) -> None:
+def test_foreign_python_still_gets_its_own_sitecustomize(environment, fresh_environment):
     neighbour(fresh_environment.site, "module")
     alone = json.loads(fresh_environment.run("python", PLAIN)[1])
     status, output = launch(environment, "sh", "-c", f"exec {fresh_environment.python} {PLAIN}")

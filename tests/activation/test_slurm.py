@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -31,9 +30,7 @@ def test_ranks_of_srun_are_patched(world: World, cluster: dict[str, str]) -> Non
     assert reports["ddp-0"]["parent"] == reports["ddp-1"]["parent"]  # slurmstepd
 
 
-def test_ranks_of_srun_are_patched_when_each_starts_with_run(
-    environment: Environment, cluster: dict[str, str], tmp_path: Path
-) -> None:
+def test_ranks_of_srun_are_patched_when_each_starts_with_run(environment, cluster, tmp_path):
     world = World("none", environment, tmp_path)
     reports = world.launch(*SRUN, environment.command("lightning-patches"), "run", TRAIN, "ddp", **cluster)
     check(reports, {"ddp-0", "ddp-1"})

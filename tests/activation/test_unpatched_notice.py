@@ -114,9 +114,7 @@ class TestWorkers:
     @pytest.mark.parametrize(
         "setup", ["import lightning_patches", "import lightning_patches as p; p.activate('default,strict')"]
     )
-    def test_worker_warns_once_when_its_parent_imports_the_package(
-        self, environment: Environment, tmp_path: Path, setup: str
-    ) -> None:
+    def test_worker_warns_once_when_its_parent_imports_the_package(self, environment, tmp_path, setup):
         assert self.start(environment, tmp_path, setup, f"[sys.executable, '-c', {self.LOOK!r}]") == self.NOTICE
 
     @pytest.mark.parametrize(
@@ -127,22 +125,16 @@ class TestWorkers:
             ("import lightning_patches as p; p.activate('none')", ""),
         ],
     )
-    def test_worker_is_silent_when_its_parent_is_not_patched(
-        self, environment: Environment, tmp_path: Path, setup: str, toggle: str
-    ) -> None:
+    def test_worker_is_silent_when_its_parent_is_not_patched(self, environment, tmp_path, setup, toggle):
         command = f"[sys.executable, '-c', {self.LOOK!r}]"
         assert self.start(environment, tmp_path, setup, command, LIGHTNING_PATCHES=toggle) == ""
 
-    def test_other_script_is_silent_when_its_parent_imports_the_package(
-        self, environment: Environment, tmp_path: Path
-    ) -> None:
+    def test_other_script_is_silent_when_its_parent_imports_the_package(self, environment, tmp_path):
         (tmp_path / "other.py").write_text(self.LOOK)
         command = f"[sys.executable, {str(tmp_path / 'other.py')!r}]"
         assert self.start(environment, tmp_path, "import lightning_patches", command) == ""
 
-    def test_spawned_rank_warns_when_the_import_is_below_the_main_guard(
-        self, environment: Environment, tmp_path: Path
-    ) -> None:
+    def test_spawned_rank_warns_when_the_import_is_below_the_main_guard(self, environment, tmp_path):
         (tmp_path / "script.py").write_text(
             "import multiprocessing\nimport _lightning_patches\n"
             "if __name__ == '__main__':\n"
@@ -190,9 +182,7 @@ class TestWithoutLightning:
             monkeypatch.delenv(name, raising=False)
 
     @pytest.mark.parametrize("value", [None, "", " ", "0", "off", "False", "none", "no"])
-    def test_notice_is_absent_when_patches_are_not_requested(
-        self, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_notice_is_absent_when_patches_are_not_requested(self, value, monkeypatch, capsys):
         monkeypatch.delenv("LIGHTNING_PATCHES", raising=False)
         if value is not None:
             monkeypatch.setenv("LIGHTNING_PATCHES", value)
@@ -200,9 +190,7 @@ class TestWithoutLightning:
         assert capsys.readouterr().err == ""
 
     @pytest.mark.parametrize("variable", _lightning_patches._RANK_VARIABLES)
-    def test_unpatched_rank_names_its_number_once(
-        self, variable: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_unpatched_rank_names_its_number_once(self, variable, monkeypatch, capsys):
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")
         monkeypatch.setenv(variable, "5")
         assert _lightning_patches.callbacks() == _lightning_patches.callbacks() == []
@@ -210,17 +198,13 @@ class TestWithoutLightning:
         assert error.count("\n") == 1
         assert "[rank 5]" in error
 
-    def test_notice_names_a_python_that_run_cannot_patch(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_notice_names_a_python_that_run_cannot_patch(self, monkeypatch, capsys):
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")
         monkeypatch.setenv(startup.LAUNCHED_FOR, "3.9 /elsewhere")
         _lightning_patches.callbacks()
         assert "this Python belongs to another" in capsys.readouterr().err
 
-    def test_notice_names_another_sitecustomize_that_hides_ours(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_notice_names_another_sitecustomize_that_hides_ours(self, monkeypatch, capsys):
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")
         environment = run_command.child_environment({}, run_command.LAUNCHER, None)
         monkeypatch.setenv(startup.LAUNCHED_FOR, environment[startup.LAUNCHED_FOR])
@@ -228,9 +212,7 @@ class TestWithoutLightning:
         assert "another tool's sitecustomize came first" in capsys.readouterr().err
 
     @pytest.mark.parametrize(("toggle", "is_told"), [("", True), ("1", True), ("0", False)])
-    def test_script_with_a_lazy_import_warns_once(
-        self, toggle: str, is_told: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_script_with_a_lazy_import_warns_once(self, toggle, is_told, monkeypatch, capsys):
         monkeypatch.setenv("LIGHTNING_PATCHES", toggle)
         monkeypatch.setattr(sys, "lazy_modules", {"json", "lightning_patches"}, raising=False)
         monkeypatch.delitem(sys.modules, "lightning_patches")
@@ -243,9 +225,7 @@ class TestWithoutLightning:
         monkeypatch.setattr(sys, "stderr", None)
         assert _lightning_patches.callbacks() == []
 
-    def test_patched_process_is_healthy(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_patched_process_is_healthy(self, monkeypatch, capsys):
         monkeypatch.setenv("LIGHTNING_PATCHES", "1")
         for settled, printed in ((True, 0), (False, 1)):
             stand_in = types.SimpleNamespace(is_settled=lambda settled=settled: settled)
@@ -255,9 +235,7 @@ class TestWithoutLightning:
 
 
 @pytest.mark.parametrize("value", ["", " ", ",", " off ", "0,", "OFF", "1", "quiet", "no-crash", "off,crash", "0 1"])
-def test_all_ways_in_parse_the_toggle_alike(
-    value: str, monkeypatch: pytest.MonkeyPatch, environment: Environment
-) -> None:
+def test_all_ways_in_parse_the_toggle_alike(value, monkeypatch, environment):
     """The entry point, the start of Python, and `status` treat a blank value as unset."""
     monkeypatch.setenv("LIGHTNING_PATCHES", value)
     asked = _lightning_patches._wanted()

@@ -24,9 +24,7 @@ pytestmark = pytest.mark.skipif(sys.version_info < (3, 10), reason="`sys.orig_ar
 
 @pytest.mark.parametrize("toggle", ["", "19813"])
 @pytest.mark.parametrize("library", ["joblib", "submitit"])
-def test_worker_gets_the_patches_of_the_program(
-    environment: Environment, tmp_path: Path, library: str, toggle: str
-) -> None:
+def test_worker_gets_the_patches_of_the_program(environment, tmp_path, library, toggle):
     if importlib.util.find_spec(library) is None:
         pytest.skip(f"needs {library}")
     command = ("python", str(PROGRAMS / "worker_libraries.py"), library, *([toggle] if toggle else []))
@@ -93,9 +91,7 @@ def test_worker_is_armed_with_the_default_set(environment: Environment, tmp_path
         ("lightning_patches.activate('19813'); lightning_patches.activate()", "", "default"),
     ],
 )
-def test_worker_gets_the_selection_of_the_program(
-    environment: Environment, tmp_path: Path, setup: str, variable: str, toggle: str
-) -> None:
+def test_worker_gets_the_selection_of_the_program(environment, tmp_path, setup, variable, toggle):
     found = start(environment, tmp_path, "'-m', 'loky.worker'", setup, LIGHTNING_PATCHES=variable)
     assert (found["armed"], found["toggle"]) == (True, toggle)
 
@@ -162,9 +158,7 @@ class TestPythonPath:
         ],
     )
     @pytest.mark.parametrize("is_imported", [True, False])
-    def test_launcher_is_appended_and_removed(
-        self, before: str, during: str, is_imported: bool, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_launcher_is_appended_and_removed(self, before, during, is_imported, monkeypatch):
         monkeypatch.delenv("PYTHONPATH", raising=False)
         if before is not None:
             monkeypatch.setenv("PYTHONPATH", before)

@@ -46,9 +46,7 @@ def test_sample_of_programs_is_unchanged(version: str, release: trial.Release) -
 
 
 @pytest.mark.parametrize("regression", sorted(regressions.REGRESSIONS))
-def test_regression_of_a_patch_is_found_and_named(
-    regression: str, release: trial.Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_regression_of_a_patch_is_found_and_named(regression, release, monkeypatch):
     monkeypatch.setattr(release, "regression", regression)
     outcome = trial.judge(release, trial.named(*FINDS[regression]))
     assert (outcome.verdict, outcome.patches) == ("finding", {regressions.REGRESSIONS[regression][0]: ""}), outcome
@@ -56,9 +54,7 @@ def test_regression_of_a_patch_is_found_and_named(
     assert "| 2.6.6 | 1 | 0 | 0 | 0 | 1 |" in text and regressions.REGRESSIONS[regression][0] in text
 
 
-def test_nondeterministic_program_is_dropped(
-    release: trial.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nondeterministic_program_is_dropped(release, tmp_path, monkeypatch):
     script = tmp_path / "flaky.py"
     script.write_text("import os\nprint({'random': os.urandom(4).hex()})\n")
     assert trial.judge(release, trial.Program(str(script), "flaky")).verdict == "flaky"
@@ -78,9 +74,7 @@ def test_output_of_a_script_is_compared(release: trial.Release, tmp_path: Path) 
     assert outcome.differs == [('print {"patched": False}', 'print {"patched": True}')]
 
 
-def test_known_difference_must_start_as_declared(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_known_difference_must_start_as_declared(monkeypatch):
     stock, other = (trial.Trace({"1.rank.0": ["a", line, "c"]}) for line in ("logged 1", "logged 2"))
     for begins, reason in (("logged ", "known difference"), ("call ", "")):
         monkeypatch.setattr(known_differences, "BEGINS", {"some-patch": begins})

@@ -274,9 +274,7 @@ def test_rank_and_world_size_are_read_from_the_launcher(launched: _identity.Iden
         ),
     ],
 )
-def test_one_node_and_its_address_are_read_from_the_launcher(
-    launched: _identity.Identity | None, one_node: bool, address: str
-) -> None:
+def test_one_node_and_its_address_are_read_from_the_launcher(launched, one_node, address):
     """With srun on several nodes, only Lightning sets MASTER_ADDR."""
     assert launched is not None and (launched.one_node, launched.address) == (one_node, address)
 

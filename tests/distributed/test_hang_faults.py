@@ -45,7 +45,7 @@ def verdict(ended: Ended, rank: int = 0) -> str:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_report_and_end_of_a_job_are_those_of_a_perfect_tool(fault: str) -> None:
+def test_fault_is_reported_and_ends_the_job_as_listed(fault: str) -> None:
     row = hang_faults.run(fault)
     assert hang_faults.is_as_it_has_to_be(row), row
 

@@ -530,9 +530,7 @@ def mutated(message: dict[str, Any], random_: random.Random) -> bytes:
     return bytes(data)
 
 
-def test_ranks_that_all_wait_are_ended_by_the_wait_of_the_last_arrival(
-    target: Target, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_ranks_that_all_wait_are_ended_by_the_wait_of_the_last_arrival(target, capfd):
     """The last rank may have just arrived after a long pause, and then all continue at once."""
     friends = [target.friend(rank=rank, local_rank=rank) for rank in range(WORLD)]
     target.timeout, target.abort = 20.0, True
@@ -559,9 +557,7 @@ def test_ranks_that_all_wait_are_ended_by_the_wait_of_the_last_arrival(
     assert "All ranks are ended now" in go_on([530.0, 530.0, 530.0, 55.0], 60) and target.ended
 
 
-def test_rank_that_becomes_silent_during_a_short_wait_is_reported(
-    target: Target, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_rank_that_becomes_silent_during_a_short_wait_is_reported(target, capfd):
     """A rank that holds the GIL right after a collective: its last message reported a wait."""
     friends = [target.friend(rank=rank, local_rank=rank) for rank in range(WORLD)]
     target.timeout = 20.0
@@ -654,9 +650,7 @@ def test_fuzzed_messages_of_authenticated_peers_raise_nothing() -> None:
 # ---------------------------------------------------------------- internal errors
 
 
-def test_hub_that_stops_after_errors_prints_a_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_hub_that_stops_after_errors_prints_a_line(monkeypatch, capsys):
     target = Target(timeout=1.0)
     monkeypatch.setattr(target.hub, "_check", lambda hurries: {}["no such rank"])
     target.hub._thread.join(60)
@@ -668,9 +662,7 @@ def test_hub_that_stops_after_errors_prints_a_line(
     ) in capsys.readouterr().err
 
 
-def test_watch_that_stops_after_errors_prints_a_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_watch_that_stops_after_errors_prints_a_line(monkeypatch, capsys):
     watch = _watch.Watch(timeout=60.0, abort=False)
     watch.identity = Identity(3, 1, 1, WORLD, "10.0.0.1", False, "key")
     monkeypatch.setattr(watch._sampler, "sample", lambda torch: {}["no such thread"])
@@ -703,9 +695,7 @@ def test_second_port_is_used_when_the_first_is_taken() -> None:
 
 
 @pytest.mark.parametrize("taken_by", ["others may write", "link", "file"])
-def test_other_user_who_takes_the_directory_does_not_disable_the_watch(
-    taken_by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_other_user_who_takes_the_directory_does_not_disable_the_watch(taken_by, tmp_path, monkeypatch, capfd):
     """The watch skips an unsafe directory and warns. With no safe directory it stays off and warns."""
     first, second = tmp_path / "first", tmp_path / "second"
     first.mkdir()

@@ -137,9 +137,7 @@ def test_turns_work_with_a_temporary_directory_per_rank(tmp_path: Path) -> None:
 
 @distributed
 @pytest.mark.parametrize(("version", "turns"), [("2.2.5", False), ("2.2.5", True), ("2.6.6", True)])
-def test_variable_wraps_load_from_checkpoint_in_turns(
-    version: str, turns: bool, environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_variable_wraps_load_from_checkpoint_in_turns(version, turns, environment, tmp_path):
     variables = {**environment, "PYTHONPATH": environment_of(Variant("lightning", version))["PYTHONPATH"]}
     if turns:
         variables["LIGHTNING_PATCHES_RANK_BY_RANK"] = "1"
@@ -186,9 +184,7 @@ def test_first_rank_of_a_trainer_that_dies_inside_ends_the_other(version: str, v
 
 
 @distributed
-def test_child_started_before_the_turn_waits_and_child_started_within_does_not(
-    environment: dict[str, str],
-) -> None:
+def test_child_started_before_the_turn_waits_and_child_started_within_does_not(environment):
     ended = run_ranks("turns_of_a_parent", [[], None], environment, timeout=100)
     assert ended.outputs[0].splitlines() == 3 * ["child", "rank 0 leaves", "rank 1"], ended
 

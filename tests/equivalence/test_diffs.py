@@ -227,7 +227,7 @@ def test_check_diffs_reports_the_state_of_a_tree(tmp_path):
     fetchers = next(diff for diff in SERIES if diff.name == "dataloader-error-unmasked")
     files = {"lightning/version.info": "2.2.5\n", **_diffs.apply(metrics, "lightning", original)}
     where = _diffs.path_in("lightning", fetchers.changes[0][0])
-    files[where] = original(where).replace("self.fetched = 0", "self.fetched  = 0")
+    files[where] = str(original(where)).replace("self.fetched = 0", "self.fetched  = 0")
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)

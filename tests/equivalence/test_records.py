@@ -214,9 +214,7 @@ def test_builders_import_neither_lightning_nor_torch(patch: Patch) -> None:
 
 @pytest.mark.parametrize("distribution", _releases.DISTRIBUTIONS)
 @each_patch
-def test_every_release_gets_the_right_decision(
-    patch: Patch, distribution: str, releases: dict[tuple[str, str], Namespace]
-) -> None:
+def test_every_release_gets_the_right_decision(patch, distribution, releases):
     """In the range the verdict is "pending"; outside it names the reason."""
     known = list(known_releases())
     for release in known:
@@ -240,9 +238,7 @@ def test_every_release_gets_the_right_decision(
     [p for p in PATCHES if p.fixed_in is not None and p.name != "scheduler-types"],
     ids=lambda patch: patch.name,
 )
-def test_backport_is_recognized_by_its_code(
-    patch: Patch, distribution: str, releases: dict[tuple[str, str], Namespace]
-) -> None:
+def test_backport_is_recognized_by_its_code(patch, distribution, releases):
     """The fixed release under an affected number, as a vendor might ship it, and under no telling number, as a
     development version on the way to the fix has it."""
     assert patch.fixed_in is not None
@@ -264,9 +260,7 @@ def _renumbered(namespace: Namespace, version: str) -> Namespace:
 
 @pytest.mark.parametrize("distribution", _releases.DISTRIBUTIONS)
 @each_patch
-def test_targets_exist_in_every_affected_release(
-    patch: Patch, distribution: str, releases: dict[tuple[str, str], Namespace]
-) -> None:
+def test_targets_exist_in_every_affected_release(patch, distribution, releases):
     for release in affected(patch):
         namespace = releases[distribution, release]
         for target in gate.targets_in(patch, namespace):

@@ -192,26 +192,14 @@ class TestUnreadParts:
         ],
         ids=["directories", "entries", "files", "bytes"],
     )
-    def test_files_above_a_limit_are_reported(
-        self,
-        audit: Audit,
-        project: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        module: Any,
-        limit: str,
-        value: Any,
-        name: str,
-        words: str,
-    ) -> None:
+    def test_files_above_a_limit_are_reported(self, audit, project, monkeypatch, module, limit, value, name, words):
         for number in range(9):
             write(project / name.format(number), "torch\n" * 100)
         assert audit(project) == 0
         monkeypatch.setattr(module, limit, value)
         self.check(audit, project, words)
 
-    def test_unreadable_directory_is_reported(
-        self, audit: Audit, project: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_unreadable_directory_is_reported(self, audit, project, monkeypatch):
         write(project / "requirements.txt", "torch\n")
         write(project / "closed" / "requirements.txt", "lightning==2.2.5\n")
         scandir = os.scandir

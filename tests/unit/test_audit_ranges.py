@@ -10,7 +10,6 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import Optional
 
 import pytest
 
@@ -121,9 +120,7 @@ def taken_by_pip(index: str, python: str, lines: list[str], tmp_path: Path) -> d
         ("3.8", ["lightning>=2.4"], None),
     ],
 )
-def test_range_resolves_to_the_release_of_pip(
-    audit: Audit, tmp_path: Path, index: str, python: str, lines: list[str], version: Optional[str]
-) -> None:
+def test_range_resolves_to_the_release_of_pip(audit, tmp_path, index, python, lines, version):
     (name,) = (line.partition(">")[0] for line in lines if line.partition(">")[0] in releases.DISTRIBUTIONS)
     assert taken_by_pip(index, python, lines, tmp_path).get(name) == version
     text = "".join(f"  - {line}\n" for line in lines)

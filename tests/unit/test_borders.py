@@ -151,9 +151,7 @@ def test_time_grows_linearly_with_the_file(kind: str, tmp_path: Path, capsys: py
 
 
 @pytest.mark.parametrize("kind", SCRIPTS)
-def test_time_grows_linearly_with_the_script(
-    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_time_grows_linearly_with_the_script(kind, tmp_path, capsys, monkeypatch):
     made = SCRIPTS[kind]
     monkeypatch.setattr(machine, "gather", lambda **options: Facts(script=options["script"]))
     path = write(tmp_path, "train.py", made(50_000))
@@ -237,9 +235,7 @@ class TestOnlyRegularFiles:
 
     @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there is no /dev/zero")
     @pytest.mark.parametrize("text", ["-r /dev/zero\n", "-c/dev/zero\n", "--requirement=/dev/zero\n", "-r link.txt\n"])
-    def test_device_named_in_a_file_is_not_read(
-        self, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_device_named_in_a_file_is_not_read(self, text, tmp_path, capsys):
         (tmp_path / "link.txt").symlink_to("/dev/zero")
         assert cli.main(["audit", write(tmp_path, PIP, text)]) == 2
         assert "is not in the project" in capsys.readouterr().err
@@ -256,9 +252,7 @@ class TestOnlyRegularFiles:
             assert cli.main([*command, str(tmp_path / name)]) == 2
             assert f"{name} cannot be read: it is larger than " in capsys.readouterr().err
 
-    def test_files_that_include_each_other_are_read_once(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_files_that_include_each_other_are_read_once(self, tmp_path, capsys):
         for number in range(200):
             write(tmp_path, f"{number}.txt", f"-r {number}.txt\n-r {number + 1}.txt\n")
         assert cli.main(["audit", str(tmp_path / "0.txt")]) == 2
@@ -266,9 +260,7 @@ class TestOnlyRegularFiles:
 
 
 class TestInternalErrors:
-    def test_internal_error_prints_one_line(
-        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_internal_error_prints_one_line(self, capsys, monkeypatch):
         def fail(args: Any) -> int:
             raise RuntimeError("inner\nlightning-patches: all is well\x1b]0;title\x07")
 
@@ -284,9 +276,7 @@ class TestInternalErrors:
         assert "in fail" in printed and not CONTROL.search(printed)
 
     @pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt, 130), (BrokenPipeError, 0), (MemoryError, 2)])
-    def test_special_exit_statuses_are_kept(
-        self, error: type[BaseException], status: int, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_special_exit_statuses_are_kept(self, error, status, monkeypatch):
         def fail(args: Any) -> int:
             raise error
 
@@ -311,9 +301,7 @@ class TestWhatATerminalObeys:
     @pytest.mark.parametrize(
         "command", [["audit"], ["audit", "-r"], ["doctor", "--no-torch"], ["status", "--script"], ["run"], ["show"]]
     )
-    def test_file_name_cannot_forge_a_line(
-        self, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_file_name_cannot_forge_a_line(self, command, tmp_path, capsys):
         for name in (self.EVIL, self.EVIL + ".toml"):
             for there in (True, False):
                 path = tmp_path / name
@@ -339,9 +327,7 @@ NAMES = (PIP, DOCKER, TOML, YAML, JSON, NOTEBOOK)
 NAMES += ("uv.lock", "pixi.toml", "conda-lock.yml", "ci.yml", "train.py", "notes")
 
 
-def test_no_command_prints_a_traceback_or_control_characters(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_command_prints_a_traceback_or_control_characters(tmp_path, capsys, monkeypatch):
     """Tries several hundred generated inputs, the same ones in each run."""
     chance = random.Random(0)
     monkeypatch.setattr(machine, "gather", lambda **options: Facts(script=options["script"]))

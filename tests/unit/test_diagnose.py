@@ -618,9 +618,7 @@ LOG = {
 
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n"], ids=["lf", "crlf"])
 @pytest.mark.parametrize("kind", LOG)
-def test_error_at_a_block_boundary_is_found(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, ends: bytes
-) -> None:
+def test_error_at_a_block_boundary_is_found(monkeypatch, tmp_path, kind, ends):
     """The error is at the edge of the second block, in logs with equal and with different lines."""
     monkeypatch.setattr(excerpt, "BLOCK", 100_000)
     monkeypatch.setattr(excerpt, "MAX_BYTES", 240_000)
@@ -777,9 +775,7 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
         ("true", 0, ["describe it"], ["ended with status", "traceback"]),
     ],
 )
-def test_end_of_a_command_without_an_error_is_explained(
-    line: str, status: int, words: list[str], not_words: list[str]
-) -> None:
+def test_end_of_a_command_without_an_error_is_explained(line, status, words, not_words):
     done = run(*COMMAND, "--", "sh", "-c", line)
     assert done.returncode == status
     assert all(word in done.stdout for word in words), done.stdout
@@ -869,9 +865,7 @@ def started(diagnose: Diagnose, *logs: str) -> tuple[Any, str]:
     ],
     ids=["rank zero", "warnings", "Ctrl-C", "time limit", "all", "a log for each", "the second start", "many", "1.x"],
 )
-def test_log_that_ends_at_the_rendezvous_is_a_start_up_hang(
-    diagnose: Diagnose, logs: list[str], ranks: list[int], words: str
-) -> None:
+def test_log_that_ends_at_the_rendezvous_is_a_start_up_hang(diagnose, logs, ranks, words):
     start, closing = started(diagnose, *logs)
     assert start["ranks"] == ranks and words in start["words"]
     assert "GLOBAL_RANK: 0" in start["text"]

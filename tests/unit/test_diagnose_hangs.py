@@ -131,9 +131,7 @@ def test_control_characters_of_a_report_are_removed(diagnose: Diagnose, form: st
         assert not any(one.startswith("found: all is well") for one in diagnose.out.splitlines())
 
 
-def test_hang_show_lets_no_control_character_through(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hang_show_lets_no_control_character_through(capsys, monkeypatch):
     monkeypatch.setattr(_viewer, "show", lambda: [{"text": f"rank 1 {EVIL} stands\n  at a line"}])
     assert cli.main([hang_command.__name__.rpartition(".")[2], "show"]) == 0
     shown = capsys.readouterr().out

@@ -136,9 +136,7 @@ def test_error_behind_progress_bars_in_the_same_line_is_found(diagnose: Diagnose
     assert document["matches"][0]["name"] == DEVICE and document["matches"][0]["line"] == 4
 
 
-def test_lines_after_the_searched_ones_are_counted_and_the_end_is_read(
-    diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_after_the_searched_ones_are_counted_and_the_end_is_read(diagnose, monkeypatch):
     monkeypatch.setattr(excerpt, "MAX_BYTES", 50_000)
     monkeypatch.setattr(excerpt, "BLOCK", 50_000)
     monkeypatch.setattr(excerpt, "END", 10_000)

@@ -100,9 +100,7 @@ def test_source_checkout_has_a_version_file(world: World) -> None:
 @pytest.mark.parametrize(
     ("own", "metadata", "version"), [("2.3.3", "2.9.9", "2.3.3"), ("", "2.1.4", "2.1.4"), ("", None, "unknown")]
 )
-def test_version_is_read_from_metadata_when_the_package_has_none(
-    world: World, own: str, metadata: Optional[str], version: str
-) -> None:
+def test_version_is_read_from_metadata_when_the_package_has_none(world, own, metadata, version):
     world.install(own, "lightning")
     if metadata is not None:
         add_metadata(world, f"Metadata-Version: 2.1\nName: lightning\nVersion: {metadata}\n".encode())

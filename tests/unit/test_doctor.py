@@ -304,9 +304,7 @@ def test_import_of_a_script_is_classified(source: str, kinds: list[str]) -> None
     ("spec", "autostart", "is_said"),
     [(None, False, True), ("1", False, True), ("0", False, False), (None, True, True), ("1", True, False)],
 )
-def test_script_without_the_import_is_reported_if_nothing_else_activates(
-    spec: Any, autostart: bool, is_said: bool
-) -> None:
+def test_script_without_the_import_is_reported_if_nothing_else_activates(spec, autostart, is_said):
     found = tuple(script.look_through(b"import lightning"))
     environment = {} if spec is None else {"LIGHTNING_PATCHES": spec}
     findings = checks.run(Facts(environment=environment, autostart=autostart, script=found))
@@ -614,9 +612,7 @@ class TestMachine:
 
 class TestCommand:
     @pytest.mark.parametrize(("method", "expected"), [("fork", []), ("forkserver", ["worker-start"])])
-    def test_workers_are_checked_with_the_default_start_method(
-        self, tmp_path: Path, method: str, expected: list[str], monkeypatch: Any, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_workers_are_checked_with_the_default_start_method(self, tmp_path, method, expected, monkeypatch, capsys):
         monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: [method, "spawn"])
         (tmp_path / "train.py").write_text(f"{LOADER}{FIT}")
         cli.main(["doctor", "--no-torch", "--json", str(tmp_path / "train.py")])
@@ -624,9 +620,7 @@ class TestCommand:
         assert [each["check"] for each in findings if each["check"] == "worker-start"] == expected
 
     @pytest.mark.parametrize("enabled", [False, True])
-    def test_facts_are_in_the_document(
-        self, enabled: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_facts_are_in_the_document(self, enabled, monkeypatch, capsys):
         monkeypatch.setattr(autostart, "is_enabled", lambda: enabled)
         status = cli.main(["doctor", "--no-torch", "--json"])
         document = json.loads(capsys.readouterr().out)
@@ -637,9 +631,7 @@ class TestCommand:
         assert set(document["facts"]["environment"]) <= set(os.environ)
         assert "PATH" not in document["facts"]["environment"]
 
-    def test_findings_and_notes_decide_the_status(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_findings_and_notes_decide_the_status(self, monkeypatch, capsys):
         for given, plain, strict in (({}, 0, 0), ({"open_files": 10}, 0, 1), ({"shm_bytes": None}, 1, 1)):
             monkeypatch.setattr(machine, "gather", lambda given=given, **_: Facts(**given))
             assert cli.main(["doctor"]) == plain

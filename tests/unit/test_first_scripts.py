@@ -82,9 +82,7 @@ class TestDemo:
 
         return use
 
-    def test_each_report_has_a_program_and_shows_its_bug_and_its_fix(
-        self, demo: ModuleType, outputs: Callable[..., None], capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_each_report_has_a_program_and_shows_its_bug_and_its_fix(self, demo, outputs, capsys):
         assert {report.program for report in demo.REPORTS} == {path.name for path in demo.PROGRAMS.glob("*.py")}
         for report in demo.REPORTS:
             outputs(self.OUTPUTS[report.number])
@@ -101,9 +99,7 @@ class TestDemo:
         ) in shown
         assert "with:    rank 1 has not moved for 5 s, at disk.py:3 in read\n" in shown
 
-    def test_outputs_without_the_bug_or_with_it_despite_the_patches_are_not_accepted(
-        self, demo: ModuleType, outputs: Callable[..., None], capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_outputs_without_the_bug_or_with_it_despite_the_patches_are_not_accepted(self, demo, outputs, capsys):
         for report in demo.REPORTS:
             bug, fix = self.OUTPUTS[report.number]
             for pair in ((fix, fix), (bug, bug)):
@@ -111,15 +107,11 @@ class TestDemo:
                 assert not demo.show(report), (report.number, pair)
         assert capsys.readouterr().out.count("NOT AS EXPECTED, see build/demo/") == 2 * len(demo.REPORTS)
 
-    def test_program_is_run_once_more_if_its_output_is_not_as_expected(
-        self, demo: ModuleType, outputs: Callable[..., None]
-    ) -> None:
+    def test_program_is_run_once_more_if_its_output_is_not_as_expected(self, demo, outputs):
         outputs((BACKEND, RESET), (BACKEND, TRAINED))
         assert demo.show(demo.REPORTS[0])
 
-    def test_reports_that_need_simulated_gpus_are_skipped_and_named_when_there_is_no_compiler(
-        self, tmp_path: Path
-    ) -> None:
+    def test_reports_that_need_simulated_gpus_are_skipped_and_named_when_there_is_no_compiler(self, tmp_path):
         command = [sys.executable, str(ROOT / "scripts" / "demo"), "--here", "--only=19813,19373"]
         variables = {**os.environ, "CXX": "/nowhere/c++", "LIGHTNING_PATCHES_TEST_CACHE": str(tmp_path)}
         done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=200)
@@ -215,9 +207,7 @@ class TestEnvironment:
         line = r"No index here has torch for CPUs: pip downloads 0\.0 MB, .*--torch-index URL\.\n"
         assert re.fullmatch(line if is_for_cuda else "", out) and err == ""
 
-    def test_given_index_is_the_only_one_tried(
-        self, source: Callable[..., list[str]], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_given_index_is_the_only_one_tried(self, source, tmp_path, capfd):
         given = (tmp_path / "given").as_uri()
         assert source(given, pip=self.FOR_CPUS, pytorch=self.FOR_CPUS, given=self.FOR_CUDA) == ["--index-url", given]
         assert "No index here has torch for CPUs" in capfd.readouterr().out
@@ -266,9 +256,7 @@ class TestTest:
         assert 1790 < float(until.partition("=")[2]) - time.time() <= 1800
 
     @pytest.mark.parametrize("workers", [(), ("--numprocesses=1",)], ids=["alone", "xdist"])
-    def test_tests_that_need_simulated_gpus_are_skipped_and_counted_when_there_is_no_compiler(
-        self, tmp_path: Path, workers: tuple[str, ...]
-    ) -> None:
+    def test_tests_that_need_simulated_gpus_are_skipped_and_counted_when_there_is_no_compiler(self, tmp_path, workers):
         tests = ("tests/simulated_cuda/test_rehearsal.py", "tests/unit/test_names.py")
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *workers, *tests]
         variables = {**os.environ, "CXX": "/nowhere/c++", "LIGHTNING_PATCHES_TEST_CACHE": str(tmp_path)}
@@ -311,16 +299,7 @@ class TestTest:
     @pytest.mark.parametrize(
         ("unsteady", "broken", "status", "runs"), [(2, 0, 0, 2), (1, 1, 1, 2), (0, 1, 1, 2), (0, 11, 1, 1)]
     )
-    def test_few_failures_are_run_once_more_alone(
-        self,
-        unsteady: int,
-        broken: int,
-        status: int,
-        runs: int,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        capfd: pytest.CaptureFixture[str],
-    ) -> None:
+    def test_few_failures_are_run_once_more_alone(self, unsteady, broken, status, runs, tmp_path, monkeypatch, capfd):
         """Runs under xdist and in groups, like the suite. Tests that fail twice have failed; the others are listed."""
         script = load("test")
         monkeypatch.setattr(script._environment, "ROOT", tmp_path)

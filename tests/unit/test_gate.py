@@ -87,9 +87,7 @@ def test_old_release_is_unknown_unless_it_was_checked(version: str, ranges: tupl
         ("1.8.0", (">=1.5.0,<1.8.0",), "does not need it: this patch is for 1.5 to 1.7"),
     ],
 )
-def test_release_outside_of_the_tested_ones_is_not_affected(
-    world: World, version: str, affected: tuple[str, ...], reason: str
-) -> None:
+def test_release_outside_of_the_tested_ones_is_not_affected(world, version, affected, reason):
     made = decision(world, version, patch=toy(fixed_in=None, affected=affected))
     assert made.verdict == "not-affected" and reason in made.reason
 

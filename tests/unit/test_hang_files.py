@@ -33,9 +33,7 @@ def test_reports_are_appended_to_two_files(place: Path) -> None:
     assert [json.loads(line)["verdict"] for line in lines] == ["report 1", "report 2"]
 
 
-def test_reports_have_a_total_limit(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_reports_have_a_total_limit(place, monkeypatch, capfd):
     monkeypatch.setattr(_files, "MOST", 1 << 20)
     other = place.with_name("hang-other-1.txt")
     reports = 0
@@ -81,9 +79,7 @@ def test_files_of_other_users_are_not_touched(kind: str, place: Path, capfd: pyt
     assert victim.read_text() == "as it was"
 
 
-def test_directory_that_never_answers_is_skipped(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_directory_that_never_answers_is_skipped(place, tmp_path, monkeypatch, capfd):
     """Like a dead network filesystem: a write to it never returns."""
     stuck = tmp_path / "python"
     stuck.write_text("#!/bin/sh\nexec sleep 60\n")

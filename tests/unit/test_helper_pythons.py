@@ -61,9 +61,7 @@ def test_fork_uses_the_installed_pip_despite_a_pip_folder(checkout: Path, tmp_pa
     assert not (checkout / "marker").exists()
 
 
-def test_scripts_use_the_installed_pip_despite_a_pip_folder(
-    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scripts_use_the_installed_pip_despite_a_pip_folder(checkout, tmp_path, monkeypatch):
     official = _releases.wheel("lightning", "2.2.5")
     for name, value in with_wheels(official).items():
         monkeypatch.setenv(name, value)
@@ -102,9 +100,7 @@ def test_helper_python_ignores_modules_of_the_working_directory(checkout: Path, 
         ("", ". Run `pip download"),
     ],
 )
-def test_fork_shows_the_line_of_pip_that_says_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str, shown: str
-) -> None:
+def test_fork_shows_the_line_of_pip_that_says_why(tmp_path, monkeypatch, printed, shown):
     failed = subprocess.CompletedProcess([], 1, "", printed)
     monkeypatch.setattr(fork.subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(LookupError, match=re.escape(f"pip cannot download lightning==2.2.5: {shown}")):

@@ -122,9 +122,7 @@ def test_finder_executes_no_code_of_the_patches(world: World, monkeypatch: pytes
         assert spec.loader.get_filename(name) == spec.origin
 
 
-def test_removal_during_an_import_of_another_thread_skips_no_finder(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_removal_during_an_import_of_another_thread_skips_no_finder(world, monkeypatch):
     """Python iterates over the list while another thread deactivates. Here a finder in the list deactivates."""
     hooks.install(lambda: None)
     spec = importlib.machinery.ModuleSpec("only_the_next_finder_knows", importlib.machinery.BuiltinImporter)
@@ -205,9 +203,7 @@ def test_removed_finder_is_reported(world: World, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("stand_in", [None, ModuleType("without a spec"), object()], ids=["blocked", "bare", "object"])
-def test_invalid_entry_in_sys_modules_raises_nothing(
-    world: World, monkeypatch: pytest.MonkeyPatch, stand_in: Any
-) -> None:
+def test_invalid_entry_in_sys_modules_raises_nothing(world, monkeypatch, stand_in):
     namespace = world.install()
     monkeypatch.setitem(sys.modules, NAME, stand_in)
     patcher = world.activate(toy())
@@ -307,9 +303,7 @@ def test_traceback_of_a_module_has_no_frame_of_the_package(world: World, spec: s
 # ---------------------------------------------------------------- errors in the shim
 
 
-def test_internal_error_does_not_reach_the_import(
-    world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_internal_error_does_not_reach_the_import(world, capsys, monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a bug of ours")
 

@@ -75,9 +75,7 @@ def test_status_doctor_and_audit_report_a_lightning_that_lightning_cloud_breaks(
         ("pytorch-lightning==2.0.7\n", False),
     ],
 )
-def test_audit_advises_another_lightning_cloud_unless_the_file_pins_one(
-    audit: Audit, asked: str, is_there: bool
-) -> None:
+def test_audit_advises_another_lightning_cloud_unless_the_file_pins_one(audit, asked, is_there):
     (one,) = audit.audited(audit.write("requirements.txt", asked))
     assert ("app-beside-lightning-cloud" in [bug["name"] for bug in one["bugs"]]) is is_there
     assert ('run `pip install "lightning-cloud<0.6"`' in one["do"]) is is_there

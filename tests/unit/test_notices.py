@@ -44,9 +44,7 @@ def torch_of_rank(rank: int, initialized: bool = True) -> Any:
         ({"RANK": "none"}, 0),
     ],
 )
-def test_rank_is_read_from_the_launcher(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: int
-) -> None:
+def test_rank_is_read_from_the_launcher(monkeypatch, variables, expected):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert notices.rank() == expected
@@ -80,9 +78,7 @@ def test_notice_is_one_line_of_rank_zero(capsys: pytest.CaptureFixture[str], mon
     assert capsys.readouterr() == ("", "lightning_patches: an error\n")
 
 
-def test_second_node_prints_nothing(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
-) -> None:
+def test_second_node_prints_nothing(capsys, monkeypatch, recwarn):
     monkeypatch.setenv("NODE_RANK", "1")
     notices.notice("news")
     notices.warn_once("a", "a warning")
@@ -92,9 +88,7 @@ def test_second_node_prints_nothing(
     assert capsys.readouterr().err
 
 
-def test_notice_works_while_multiprocessing_is_imported(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_notice_works_while_multiprocessing_is_imported(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "multiprocessing.process", SimpleNamespace())
     notices.notice("news")
     assert capsys.readouterr().err

@@ -155,9 +155,7 @@ def test_installing_the_package_changes_no_decision_of_lightning(sites: tuple[Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["2.2.5", "2.6.6"])
-def test_installing_the_package_leaves_the_default_callbacks_of_a_trainer(
-    sites: tuple[Path, Path], version: str
-) -> None:
+def test_installing_the_package_leaves_the_default_callbacks_of_a_trainer(sites, version):
     program = (
         "import sys; sys.path += sys.argv[1:]; import lightning.pytorch as pl; "
         "print(*(type(one).__name__ for one in pl.Trainer(accelerator='cpu', logger=False).callbacks))"

@@ -374,9 +374,7 @@ def lazy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType
         getattr(module, "anything")  # noqa: B009  # it was there, and lazy, all the time
 
 
-def test_search_for_references_triggers_no_lazy_import(
-    world: World, monkeypatch: pytest.MonkeyPatch, lazy: ModuleType
-) -> None:
+def test_search_for_references_triggers_no_lazy_import(world, monkeypatch, lazy):
     world.install()
     module = world.load()
     monkeypatch.setitem(sys.modules, "helper", holder(module.compute, module.Base.method))
@@ -403,9 +401,7 @@ def test_module_that_forbids_setattr_is_updated(world: World, monkeypatch: pytes
     assert vars(closed)["compute"](3) == 6
 
 
-def test_search_for_references_ignores_classes_and_modules_that_raise(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_search_for_references_ignores_classes_and_modules_that_raise(world, monkeypatch):
     class Meta(type):
         @property
         def __module__(cls) -> str:  # type: ignore[override]
@@ -525,9 +521,7 @@ def test_target_that_is_not_as_expected_is_left_unchanged(world: World, target: 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("is_there", [True, False])
-def test_optional_target_is_skipped_without_a_message_when_its_class_is_left_out(
-    world: World, is_there: bool, when: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_optional_target_is_skipped_without_a_message_when_its_class_is_left_out(world, is_there, when, capsys):
     source = f"{AFFECTED}\nif {is_there}:\n\n    class Column:\n        def text(self):\n            return 'text'\n"
     optional = Target("pytorch.subject:Column.text", plus("!"), optional=True)
     patches = toy(optional, FUNCTION), toy(optional, name="alone", after=("toy",))
@@ -693,9 +687,7 @@ def test_second_patch_is_not_applied_over_foreign_code(world: World) -> None:
 
 @pytest.mark.parametrize("keeps_traces", [True, False])
 @pytest.mark.parametrize("target", [FUNCTION, METHOD])
-def test_fix_of_the_user_is_kept(
-    world: World, capsys: pytest.CaptureFixture[str], target: str, keeps_traces: bool
-) -> None:
+def test_fix_of_the_user_is_kept(world, capsys, target, keeps_traces):
     world.install()
     module = world.load()
     owner, attribute = (module, "compute") if target == FUNCTION else (module.Base, "method")
@@ -941,9 +933,7 @@ PAIR = toy(FUNCTION, METHOD), toy("pytorch.subject:other", name="second")
     ("owner", "name"), [(gate, "decide"), (attributes, "resolve"), (attributes.PatchedAttribute, "compose")]
 )
 @pytest.mark.parametrize("at", [0, 1])
-def test_interruption_leaves_no_partial_patch(
-    world: World, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, at: int, spec: str
-) -> None:
+def test_interruption_leaves_no_partial_patch(world, monkeypatch, owner, name, at, spec):
     """For example Ctrl-C in a notebook, after which the user runs the cell again."""
     world.install()
     failing_once(monkeypatch, owner, name, KeyboardInterrupt(), at)
@@ -1115,9 +1105,7 @@ def without_source(world: World, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["bytecode", "archive"])
-def test_lightning_without_its_source_is_not_patched(
-    world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
+def test_lightning_without_its_source_is_not_patched(world, capsys, monkeypatch, how):
     monkeypatch.setattr(sys, "path", [*sys.path])
     world.install()
     without_source(world, how)

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Optional
 
 import pytest
 
@@ -463,9 +462,7 @@ def test_own_command_is_recognized_in_every_form(options: list[str]) -> None:
     ],
 )
 @pytest.mark.parametrize("first", ["", "import lightning.pytorch.subject\n"], ids=["armed", "applied"])
-def test_selection_that_drops_patches_is_reported_once(
-    tmp_path: Path, before: Optional[str], spec: str, lost: bool, first: str
-) -> None:
+def test_selection_that_drops_patches_is_reported_once(tmp_path, before, spec, lost, first):
     write_lightning(tmp_path)
     program = f"{TOY}startup.on_import()\n{first}lightning_patches.activate({spec!r})\n"
     if lost:

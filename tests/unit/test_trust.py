@@ -56,7 +56,7 @@ def test_checked_file_is_already_open(runs):
     file, why = trust.open_trusted(runs / "a.ckpt")
     (runs / "a.ckpt").unlink()
     (runs / "a.ckpt").write_bytes(b"another file")
-    assert (file.read(), why) == (b"content", "")
+    assert file is not None and (file.read(), why) == (b"content", "")
     file.close()
 
 
