@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shutil
 import subprocess
 import tempfile
 from typing import Any, Optional
@@ -16,8 +14,6 @@ from lightning_patches.system import python_command
 
 TORCH_TIMEOUT = 90.0
 """Time limit for the import of torch and the query, in seconds."""
-_TOOL_TIMEOUT = 20.0
-
 
 _QUERY = """
 import json, warnings
@@ -89,75 +85,28 @@ def ask_torch(unknown: list[Unknown], timeout: float) -> Optional[Torch]:
 
 
 def ask_driver(unknown: list[Unknown]) -> tuple[tuple[Gpu, ...], str, Optional[tuple[int, int]]]:
-    """Query the GPUs with NVML, or with ``nvidia-smi`` if NVML is missing. Neither creates a CUDA context.
+    """Query the GPUs with NVML, which creates no CUDA context.
 
     Returns:
         The GPUs, the version of the driver, and the newest CUDA that it supports.
     """
-    for ask in (_ask_nvml, _ask_smi):
-        try:
-            found = ask()
-        except Exception as error:
-            unknown.append(Unknown(f"GPUs ({ask.__name__.rpartition('_')[2]})", str(error)))
-            continue
-        if found is not None:
-            return found
-    return (), "", None
-
-
-def _ask_nvml() -> Optional[tuple[tuple[Gpu, ...], str, Optional[tuple[int, int]]]]:
     try:
         library = nvml.Library()
     except OSError:
-        return None
-    with library:
-        driver, driver_cuda = library.versions()
-        gpus = []
-        for device in library.devices():
-            if device.error is not None:
-                raise device.error
-            total, used = device.total or 0, device.used or 0
-            gpus.append(
-                Gpu(
-                    device.index,
-                    device.name,
-                    total >> 20,
-                    used >> 20,
-                    device.capability,
-                    exclusive=bool(device.compute_mode),
+        return (), "", None
+    try:
+        with library:
+            driver, driver_cuda = library.versions()
+            gpus = []
+            for device in library.devices():
+                if device.error is not None:
+                    raise device.error
+                total, used = device.total or 0, device.used or 0
+                exclusive = bool(device.compute_mode)
+                gpus.append(
+                    Gpu(device.index, device.name, total >> 20, used >> 20, device.capability, exclusive=exclusive)
                 )
-            )
-        return tuple(gpus), driver, driver_cuda
-
-
-def _ask_smi() -> Optional[tuple[tuple[Gpu, ...], str, Optional[tuple[int, int]]]]:
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return None
-    query = "--query-gpu=index,name,memory.total,memory.used,compute_cap,compute_mode,driver_version"
-    lines = _output_of([program, query, "--format=csv,noheader,nounits"]).splitlines()
-    gpus, driver = [], ""
-    for line in filter(str.strip, lines):
-        index, name, total, used, capability, mode, driver = (value.strip() for value in line.split(","))
-        parsed = re.fullmatch(r"(\d+)\.(\d+)", capability)
-        gpus.append(
-            Gpu(
-                int(index),
-                name,
-                int(total) if total.isdigit() else 0,
-                int(used) if used.isdigit() else 0,
-                (int(parsed[1]), int(parsed[2])) if parsed else None,
-                exclusive=mode != "Default",
-            )
-        )
-    cuda = re.search(r"CUDA Version:\s*(\d+)\.(\d+)", _output_of([program]))
-    return tuple(gpus), driver, (int(cuda[1]), int(cuda[2])) if cuda else None
-
-
-def _output_of(command: list[str]) -> str:
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TOOL_TIMEOUT, check=False
-    )
-    if done.returncode:
-        raise OSError((done.stdout + done.stderr).strip() or f"ended with status {done.returncode}")
-    return done.stdout
+            return tuple(gpus), driver, driver_cuda
+    except Exception as error:
+        unknown.append(Unknown("GPUs", str(error)))
+        return (), "", None

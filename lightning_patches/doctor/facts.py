@@ -109,7 +109,7 @@ class Unknown(NamedTuple):
     """A fact that could not be found.
 
     Args:
-        what: the fact, such as ``"torch"`` or ``"GPUs (smi)"``.
+        what: the fact, such as ``"torch"`` or ``"GPUs"``.
         why: the reason.
     """
 

@@ -1,7 +1,4 @@
-"""A rehearsal of the GPU tests: the simulated device replaces the GPU in every process.
-
-`scripts/rehearse` does the same with another Python and another torch.
-"""
+"""A rehearsal of the GPU tests: the simulated device replaces the GPU in every process."""
 
 import os
 import shutil

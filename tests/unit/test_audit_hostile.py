@@ -206,7 +206,7 @@ class TestUnreadParts:
 
         def refuse(path: str) -> Any:
             if str(path).endswith("closed"):
-                raise PermissionError(13, "Permission denied")
+                raise PermissionError(13, "Permission denied", path)
             return scandir(path)
 
         monkeypatch.setattr(os, "scandir", refuse)
