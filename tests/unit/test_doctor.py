@@ -505,7 +505,9 @@ class TestMachine:
         module = name.replace("-", "_")
         monkeypatch.setattr(machine, "_version", lambda distribution: "" if distribution == name else "1.0")
         monkeypatch.setattr(
-            machine.importlib.machinery.PathFinder, "find_spec", lambda of: None if of == module else find(of)
+            machine.importlib.machinery.PathFinder,
+            "find_spec",
+            lambda of, *more: None if of == module else find(of, *more),
         )
         found = machine._missing((Lightning("lightning", "9.9"),))
         assert found == (Missing(name, name, "lightning 9.9"),)
