@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from tests.equivalence.proof import Proof, ends_with, sees
+from lightning_patches.patch import Need
+from tests.equivalence.proof import COMPILE, Proof, ends_with, sees
 from tests.support.variants import ROOT, Result
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -70,6 +71,26 @@ def test_refused_patch_keeps_the_bug():
 def test_program_that_fails_before_its_observation_shows_no_bug():
     proof = Proof("async-checkpoint-snapshot", sees(lambda seen: seen["saved"] != 1))
     assert stacks.judge(proof, failed("another"), failed("another"), APPLIED).state == stacks.FAILS
+
+
+def test_case_is_not_run_when_the_stack_lacks_a_feature(monkeypatch):
+    monkeypatch.setattr(stacks, "run_case", lambda *arguments: pytest.fail("it was run"))
+    proof = Proof("compiled-log", ends_with(BUG), needs=(COMPILE, Need("torch:optim.NoSuchOptimizer")))
+    seen = stacks.look(proof, "2.6.6", sys.executable, APPLIED)
+    assert seen.state == stacks.NOT_SUPPORTED
+    assert seen.why.startswith("needs torch.optim.NoSuchOptimizer, which the installed torch ")
+
+
+def test_next_command_is_tried_only_after_a_failure(tmp_path):
+    def command(name, status):
+        program = f"import sys; open({name!r}, 'w'); print('{name} failed'); sys.exit({status})"
+        return [sys.executable, "-c", program]
+
+    first, second, third = (str(tmp_path / name) for name in ("first", "second", "third"))
+    stacks.run_or_refuse(command(first, 1), command(second, 0), command(third, 0))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "second"]
+    with pytest.raises(stacks.NoStackError, match="third failed"):
+        stacks.run_or_refuse(command(first, 1), command(third, 1))
 
 
 def test_difference_is_described_in_one_line():
