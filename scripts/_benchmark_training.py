@@ -1,4 +1,4 @@
-"""Measure training on stock and with the patches, each in a fresh process: time per step, memory, compilations."""
+"""Measure training on stock and with the patches, each in a fresh process: time per step, and memory."""
 
 from __future__ import annotations
 
@@ -80,49 +80,6 @@ def linear(variant: Any) -> Any:
             return torch.optim.SGD(self.parameters(), lr=0.01)
 
     return Linear
-
-
-# -------------------------------------------------------------------- compilations
-
-
-def compilations(options: argparse.Namespace) -> Rows:
-    """Count graphs and graph breaks of a compiled LightningModule in training, on stock and with the patches.
-
-        scripts/benchmark compile
-        scripts/benchmark compile --releases 2.2.5 2.6.6
-
-    Uses the backend "eager". "frames" and "graphs" count compilations, including recompilations; "breaks" counts graph
-    breaks. With torch 2.12 and later, stock Lightning cannot log in a compiled module (compiled-log), so the program
-    logs nothing.
-    """
-    rows = []
-    for release in options.releases:
-        for shim in (False, True):
-            variant, found = measured("compile", release, shim)
-            rows.append(
-                {"variant": variant, **{name: int(number(found[name])) for name in ("frames", "graphs", "breaks")}}
-            )
-    return rows
-
-
-def compile_in_variant(options: argparse.Namespace) -> None:
-    """Train and validate for two epochs, with a last batch of another size."""
-    variant = scenario()
-    import torch
-    from torch._dynamo.utils import counters
-
-    class Model(linear(variant)):  # type: ignore[misc]
-        def training_step(self, batch: Any, batch_idx: int) -> Any:
-            loss = self.layer(batch[0]).mean()
-            return loss * 2 if self.trainer.training else loss
-
-        def validation_step(self, batch: Any, batch_idx: int) -> Any:
-            return self.layer(batch[0]).mean() if self.trainer.evaluating else None
-
-    data = batches(22)
-    variant.trainer(max_epochs=2, accelerator="cpu").fit(torch.compile(Model(), backend="eager"), data, data)
-    breaks = sum(counters["graph_break"].values())
-    variant.observe(frames=counters["frames"]["ok"], graphs=counters["stats"]["unique_graphs"], breaks=breaks)
 
 
 # -------------------------------------------------------------------- memory
@@ -332,4 +289,4 @@ def time_in_variant(options: argparse.Namespace) -> None:
     variant.observe(microseconds=spent)
 
 
-IN_VARIANT = {"compile": compile_in_variant, "growth": grow_in_variant, "programs": time_in_variant}
+IN_VARIANT = {"growth": grow_in_variant, "programs": time_in_variant}

@@ -17,7 +17,6 @@ from packaging.version import Version
 
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
-from lightning_patches.engine.distributions import MARKER
 from lightning_patches.engine.hunks import (
     DIFFS,
     Changes,
@@ -302,20 +301,6 @@ def header_text(header: dict[str, list[str]]) -> str:
     """Format a header, including the line ``---`` at its end."""
     fields = [f"{name}: {value}" for name, values in header.items() for value in values]
     return "".join(field.replace("\n", "\n ") + "\n" for field in fields) + "---\n"
-
-
-def disagreements(diff: Diff, patch: Patch) -> list[str]:
-    """Return the contradictions between a diff and the patch's record."""
-    wrong = [] if diff.header.get("Affected") else ["the header has no field Affected"]
-    marker = MARKER + diff.name
-    for path, hunks in diff.changes:
-        if not any(kind == "+" and marker in text for hunk in hunks for kind, text in hunk.lines):
-            wrong.append(f"no added line in {path} has the marker {marker!r}")
-    modules = {location.partition(":")[0].replace(".", "/") for location in patch.locations}
-    files = {f"{module}{end}" for module in modules for end in (".py", "/__init__.py")}
-    if not files & {path for path, _ in diff.changes}:
-        wrong.append("the diff changes no file of the patch's targets and witnesses")
-    return wrong
 
 
 def record(name: str) -> Patch:

@@ -9,6 +9,7 @@ import pytest
 
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
+from lightning_patches.engine.distributions import MARKER
 from lightning_patches.fork import diffs as _diffs
 from tests.support import variants
 
@@ -78,7 +79,13 @@ def test_gnu_patch_without_fuzz_makes_the_same_files(diff, tmp_path):
 
 def test_diffs_fit_their_records():
     for diff in SERIES:
-        assert _diffs.disagreements(diff, _diffs.record(diff.name)) == [], diff.path.name
+        assert diff.header.get("Affected"), diff.path.name
+        for path, hunks in diff.changes:
+            marked = [kind for hunk in hunks for kind, text in hunk.lines if MARKER + diff.name in text]
+            assert "+" in marked, (diff.path.name, path)
+        modules = {location.partition(":")[0].replace(".", "/") for location in _diffs.record(diff.name).locations}
+        files = {f"{module}{end}" for module in modules for end in (".py", "/__init__.py")}
+        assert files & {path for path, _ in diff.changes}, diff.path.name
 
 
 def test_each_affected_release_has_one_file_per_patch_and_no_other_release_has_any():

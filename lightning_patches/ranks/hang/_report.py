@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import threading
 from dataclasses import asdict, dataclass, field
 from typing import Any, Optional, Sequence
@@ -334,28 +333,20 @@ def _names(states: list[State]) -> str:
 
 
 def say(text: str) -> None:
-    """Write to stderr, or to stdout or a file if stderr is closed.
+    """Write to stderr, or to stdout if stderr is closed.
 
     Waits at most five seconds, since the main thread may hang in a write while it holds the stream's lock.
     """
 
     def write() -> None:
-        line = f"lightning_patches: {text}\n"
         for stream in (sys.stderr, sys.stdout):
             try:
                 if stream is not None:
-                    stream.write(line)
+                    stream.write(f"lightning_patches: {text}\n")
                     stream.flush()
                     return
             except Exception:
                 continue
-        try:
-            with tempfile.NamedTemporaryFile(
-                "a", prefix="lightning_patches-hang-", suffix=".txt", delete=False
-            ) as file:
-                file.write(line)
-        except Exception:
-            pass
 
     thread = threading.Thread(target=write, name=f"{THREADS} report", daemon=True)
     thread.start()
