@@ -221,6 +221,7 @@ Dockerfile | FROM pytorch/pytorch:1.13.1-cuda11.6 & RUN pip install 'lightning>=
 Dockerfile | FROM a & RUN pip install torch==1.13.1 & RUN pip install 'lightning>=2.0'
 environment.yml | - pytorch=1.13.1 & - pip: &   - lightning>=2.0
 pyproject.toml | [project] & dependencies = ["lightning>=2.0"] & optional-dependencies.a = ["torch==1.13.1"]
+pixi.toml | [feature.a.dependencies] & lightning = ">=2.0" & [feature.b.dependencies] & pytorch = "==1.13.1"
 requirements.txt | lightning>=2.0 & torch==1.13.1 & torch==2.6.0
 """
 """Files that leave open which torch is installed, since pip may replace a torch that an earlier command installed."""

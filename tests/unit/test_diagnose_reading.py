@@ -325,6 +325,11 @@ def test_message_that_begins_with_a_line_break_is_shown(text: str, words: str) -
     assert error.words == words
 
 
+def test_traceback_that_ends_in_no_error_is_incomplete() -> None:
+    (error,) = read.from_text("", f'{HEAD}  File "/home/me/a.py", line 3, in f\n    g()\nready\n').raised
+    assert not error.is_complete
+
+
 @pytest.mark.parametrize(
     ("paths", "own"),
     [
