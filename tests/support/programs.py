@@ -1,5 +1,7 @@
 """Run a patch's program on stock and with the shim, and create the tests that most patches need.
 
+A test imports the parts of its proofs from here, too.
+
 PROGRAM = Program("csv-logger-flush", "2.0.4")
 test_given_steps_are_logged_unchanged = PROGRAM.unchanged("step")
 PROOFS = PROGRAM.proofs(observes({"rows": 0}), right=observes({"rows": 2}))
@@ -13,9 +15,10 @@ from typing import Any, Callable, Optional
 
 import pytest
 
-from tests.equivalence.proof import Observations, Proof, everything, proofs
+from tests.equivalence.proof import Observations, Proof, ends_with, everything, observes, only, proofs, sees
 from tests.support.variants import Result, Variant, distribution_of, run
 
+__all__ = ["Observations", "Program", "Proof", "ends_with", "everything", "observes", "only", "proofs", "sees"]
 Check = Callable[[Result], bool]
 
 

@@ -35,10 +35,7 @@ PATCH = Patch(
     impact=Impact(
         "With strategy='deepspeed_stage_3', fit fails before the first step, because the model summary reads FLOP "
         "counts that were added in 2.6.0.",
-        (
-            "'DeepSpeedSummary' object has no attribute 'flop_counts'",
-            "deepspeed_stage_3 fails in the model summary",
-        ),
+        ("'DeepSpeedSummary' object has no attribute 'flop_counts'", "deepspeed_stage_3 fails in the model summary"),
         error="AttributeError: 'DeepSpeedSummary' object has no attribute 'flop_counts'",
     ),
     note="The summary has no FLOPs column, as in 2.5.3; 2.6.0 adds one. Without the patch, set "

@@ -45,10 +45,7 @@ PATCH = Patch(
         "EarlyStopping and ModelCheckpoint objects that are passed to a second Trainer keep the best score and "
         "the counters of the first run: the second run may stop at once, and best_model_path is a model of the "
         "first run.",
-        (
-            "second fold of a cross validation stops after one epoch",
-            "best_model_path is that of the previous fold",
-        ),
+        ("second fold of a cross validation stops after one epoch", "best_model_path is that of the previous fold"),
     ),
     after=("early-stopping-before-minimum", "resumed-metrics"),
     note="This patch fixes nothing: it warns once for each class, since a program may reuse the callbacks on "

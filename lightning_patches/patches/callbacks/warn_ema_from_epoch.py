@@ -31,7 +31,7 @@ PATCH = Patch(
     targets=(Target("pytorch.callbacks.weight_averaging:WeightAveraging.on_train_batch_end", _on_train_batch_end),),
     impact=Impact(
         "EMAWeightAveraging(update_starting_at_epoch=...) averages from the first step on, as if the argument "
-        "were not set.",
+        "were not set."
     ),
     after=("ema-from-epoch",),
     fixed_by=("ema-from-epoch",),

@@ -34,10 +34,7 @@ PATCH = Patch(
         Target(f"{_CONNECTOR}._restore_modules_and_callbacks", _restore_modules_and_callbacks, since="2.0.0"),
         Target("pytorch.trainer.trainer:Trainer._restore_modules_and_callbacks", _restore_in_1x, before="2.0.0"),
     ),
-    upstream=Upstream(
-        pull_requests=(20403,),
-        fixed_in="2.5.0",
-    ),
+    upstream=Upstream(pull_requests=(20403,), fixed_in="2.5.0"),
     impact=Impact(
         "validate, test and predict with a ckpt_path load the weights but not the state of the callbacks: a "
         "callback that has state evaluates with its initial state.",

@@ -156,7 +156,7 @@ PATCH = Patch(
     impact=Impact(
         "With LightningCLI and --ckpt_path, and in load_from_checkpoint of a file that LightningCLI wrote, the "
         "file decides which modules are imported. Importing a module runs its code, even with "
-        "weights_only=True.",
+        "weights_only=True."
     ),
     opt_in="users who load other people's checkpoints with LightningCLI, or other people's checkpoints that "
     "LightningCLI wrote",

@@ -36,12 +36,7 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.3.0,<2.6.1",),
     targets=(Target("pytorch.strategies.model_parallel:ModelParallelStrategy.optimizer_state", _optimizer_state),),
-    upstream=Upstream(
-        issues=(21357,),
-        pull_requests=(21384,),
-        commit="28f18dcc4e",
-        fixed_in="2.6.1",
-    ),
+    upstream=Upstream(issues=(21357,), pull_requests=(21384,), commit="28f18dcc4e", fixed_in="2.6.1"),
     impact=Impact(
         "ModelParallelStrategy(save_distributed_checkpoint=False) raises a KeyError that names a parameter "
         "when it saves a model with parts compiled by torch.compile.",

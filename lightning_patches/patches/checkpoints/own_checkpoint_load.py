@@ -234,11 +234,7 @@ def _store() -> Optional[Any]:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
-    affected=(
-        ">=1.5.0,<1.8.0",
-        ">=1.8.0,<2.4.0",
-        ">=2.6.0,<=2.6.6",
-    ),
+    affected=(">=1.5.0,<1.8.0", ">=1.8.0,<2.4.0", ">=2.6.0,<=2.6.6"),
     only_with=("torch>=2.6",),
     targets=(
         Target("fabric.utilities.cloud_io:_atomic_save", _atomic_save, since="1.9.0"),

@@ -69,11 +69,7 @@ def _warn_about_refused(path_or_file: Any, begin: int) -> None:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="compat",
-    affected=(
-        ">=1.5.0,<1.8.0",
-        ">=1.8.0,<2.4.0",
-        ">=2.6.0,<=2.6.6",
-    ),
+    affected=(">=1.5.0,<1.8.0", ">=1.8.0,<2.4.0", ">=2.6.0,<=2.6.6"),
     only_with=("torch>=2.6",),
     targets=(
         Target("fabric.utilities.cloud_io:_load", _load, since="1.9.0"),

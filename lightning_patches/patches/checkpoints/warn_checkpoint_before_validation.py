@@ -36,7 +36,7 @@ PATCH = Patch(
     ),
     impact=Impact(
         "ModelCheckpoint with a monitor and every_n_train_steps saves just before a validation: the file is "
-        "ranked by the metric of the previous validation, and the best checkpoint is the wrong one.",
+        "ranked by the metric of the previous validation, and the best checkpoint is the wrong one."
     ),
     after=("checkpoint-after-validation", "checkpoint-after-own-validation"),
     fixed_by=("checkpoint-after-validation", "checkpoint-after-own-validation"),

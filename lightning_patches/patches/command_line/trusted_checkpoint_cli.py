@@ -51,10 +51,7 @@ PATCH = Patch(
         ("Weights only load failed", "Unsupported global"),
         error="_pickle.UnpicklingError: Weights only load failed.",
     ),
-    needs=(
-        Need("torch.serialization:get_unsafe_globals_in_checkpoint"),
-        Need("torch.serialization:safe_globals"),
-    ),
+    needs=(Need("torch.serialization:get_unsafe_globals_in_checkpoint"), Need("torch.serialization:safe_globals")),
     note="The patch does nothing until the script calls lightning_patches.trust_checkpoints(directory), "
     "because loading objects runs code that the file names. Lightning added the read that fails for issue "
     "20310. Without the patch, call torch.serialization.add_safe_globals with the classes in the file.",

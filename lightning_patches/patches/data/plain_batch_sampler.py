@@ -60,10 +60,7 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("numbers", "the batch size under DDP"),
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(
-        Target(f"fabric.{_FUNCTION}", _resolve_sampler),
-        Target(f"pytorch.{_FUNCTION}", _resolve_sampler),
-    ),
+    targets=(Target(f"fabric.{_FUNCTION}", _resolve_sampler), Target(f"pytorch.{_FUNCTION}", _resolve_sampler)),
     upstream=Upstream(issues=(3455,)),
     impact=Impact(
         "With DataLoader(batch_sampler=BatchSampler(...)) under DDP, the batch size is lost: a loader from "

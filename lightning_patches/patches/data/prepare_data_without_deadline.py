@@ -115,10 +115,7 @@ PATCH = Patch(
         "this bug only if that rank was in prepare_data or in a rank_zero_first block",
     ),
     opt_in="users who download or prepare data for longer than the process group's timeout",
-    signs=(
-        "prepare_data",
-        "rank_zero_first",
-    ),
+    signs=("prepare_data", "rank_zero_first"),
     note="Opt-in because the ranks wait in a gloo group, which needs host names that the nodes can resolve, "
     "and because the wait for a rank that never arrives has no limit. Before 2.2.0, prepare_data ran "
     "before the process group was created; with Lightning's strategies it now runs after that, as from "

@@ -48,9 +48,7 @@ PATCH = Patch(
         ("DataLoader worker is killed by signal: Killed", "too many workers with several val_dataloaders"),
         consequences=(
             Consequence(
-                ("Too many open files",),
-                r"combined_loader\.py",
-                "the workers of all DataLoaders are started at once",
+                ("Too many open files",), r"combined_loader\.py", "the workers of all DataLoaders are started at once"
             ),
         ),
     ),

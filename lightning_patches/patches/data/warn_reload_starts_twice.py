@@ -48,7 +48,7 @@ PATCH = Patch(
     ),
     impact=Impact(
         "With reload_dataloaders_every_n_epochs, each data loader but the first is started twice: worker processes "
-        "start twice, and a stream loses what the first iterator took.",
+        "start twice, and a stream loses what the first iterator took."
     ),
     after=("reload-starts-once", "warn-prefetched-batch-lost", "stateful-loader-exact"),
     fixed_by=("reload-starts-once",),

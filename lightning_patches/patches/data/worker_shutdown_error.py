@@ -46,10 +46,7 @@ PATCH = Patch(
     impact=Impact(
         "With persistent workers, a worker that dies while it is being stopped makes fit() or predict() fail at the "
         "end of a successful run: later teardown hooks are not called, and the exit status reports a failure.",
-        (
-            "in _shutdown_workers_and_reset_iterator",
-            "Please call `iter(combined_loader)` first.",
-        ),
+        ("in _shutdown_workers_and_reset_iterator", "Please call `iter(combined_loader)` first."),
         error="RuntimeError: Please call `iter(combined_loader)` first.",
         frames=("_shutdown_workers_and_reset_iterator",),
     ),

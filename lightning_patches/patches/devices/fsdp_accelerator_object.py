@@ -27,11 +27,7 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.0.0,<2.5.3",),
     targets=(Target(f"{_CONNECTOR}._check_strategy_and_fallback", _check),),
-    upstream=Upstream(
-        pull_requests=(20964,),
-        commit="460c60cc97",
-        fixed_in="2.5.3",
-    ),
+    upstream=Upstream(pull_requests=(20964,), commit="460c60cc97", fixed_in="2.5.3"),
     impact=Impact(
         "Trainer(accelerator=CUDAAccelerator(), strategy='fsdp') is refused, although it is a GPU accelerator.",
         (

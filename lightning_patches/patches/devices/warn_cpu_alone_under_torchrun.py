@@ -41,7 +41,7 @@ PATCH = Patch(
     ),
     impact=Impact(
         "Under torchrun, each process of a Trainer or Fabric on CPUs with devices='auto' and strategy='auto' trains "
-        "alone, on all data. On GPUs, the same arguments train with DDP.",
+        "alone, on all data. On GPUs, the same arguments train with DDP."
     ),
     after=("cpu-devices-of-torchrun",),
     fixed_by=("cpu-devices-of-torchrun",),

@@ -30,11 +30,7 @@ PATCH = Patch(
             "pytorch.trainer.connectors.accelerator_connector:_AcceleratorConnector._lazy_init_strategy", _lazy_init
         ),
     ),
-    upstream=Upstream(
-        pull_requests=(17438,),
-        commit="2e5a7f9cf5",
-        fixed_in="2.0.2",
-    ),
+    upstream=Upstream(pull_requests=(17438,), commit="2e5a7f9cf5", fixed_in="2.0.2"),
     impact=Impact(
         "With FSDP and Trainer(num_nodes=2), the strategy assumes one node: world size, ranks and each rank's "
         "share of the data are wrong.",

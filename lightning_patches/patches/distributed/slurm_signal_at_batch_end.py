@@ -48,13 +48,9 @@ PATCH = Patch(
     changes_results=Effect("files", "the checkpoint of a job that SLURM requeues is that of a whole batch"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(
+        Target("pytorch.trainer.connectors.signal_connector:_SignalConnector._slurm_sigusr_handler_fn", _handler),
         Target(
-            "pytorch.trainer.connectors.signal_connector:_SignalConnector._slurm_sigusr_handler_fn",
-            _handler,
-        ),
-        Target(
-            "pytorch.trainer.connectors.logger_connector.logger_connector:_LoggerConnector.on_batch_end",
-            _on_batch_end,
+            "pytorch.trainer.connectors.logger_connector.logger_connector:_LoggerConnector.on_batch_end", _on_batch_end
         ),
     ),
     upstream=Upstream(issues=(21406,), pull_requests=(21407,)),

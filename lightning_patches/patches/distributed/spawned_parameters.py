@@ -47,10 +47,7 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("numbers", "each rank has its own parameters"),
     affected=(">=1.8.0,<2.0.8",),
-    targets=(
-        Target(f"pytorch.{_LAUNCHER}", _of_trainer),
-        Target(f"fabric.{_LAUNCHER}", _of_fabric),
-    ),
+    targets=(Target(f"pytorch.{_LAUNCHER}", _of_trainer), Target(f"fabric.{_LAUNCHER}", _of_fabric)),
     upstream=Upstream(
         pull_requests=(18238,),
         commit="a0ca2c8bcd",

@@ -40,10 +40,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="compat",
     affected=(">=1.9.0,<=2.6.6",),
-    targets=(
-        Target(f"{_MODULE}.__init__", _init, before="2.6.4"),
-        Target(f"{_MODULE}.module", _module),
-    ),
+    targets=(Target(f"{_MODULE}.__init__", _init, before="2.6.4"), Target(f"{_MODULE}.module", _module)),
     upstream=Upstream(issues=(17250,)),
     impact=Impact(
         "With newer versions of torch, fabric.setup(torch.compile(model)) fails: in 2.0 and 2.1 always, and up "

@@ -31,10 +31,7 @@ PATCH = Patch(
     group="crash",
     affected=(">=1.9.0,<2.0.2",),
     targets=(Target(f"{_FABRIC}.setup", _setup), Target(f"{_FABRIC}.setup_module", _setup)),
-    upstream=Upstream(
-        pull_requests=(17441,),
-        fixed_in="2.0.2",
-    ),
+    upstream=Upstream(pull_requests=(17441,), fixed_in="2.0.2"),
     impact=Impact(
         "fabric.setup() or setup_module() raises StopIteration without a message for a module without "
         "parameters, such as a loss.",

@@ -45,9 +45,6 @@ PATCH = Patch(
         ("lr_find suggests a learning rate that is too large",),
     ),
     opt_in="users who train with the suggested learning rate and find it too high",
-    signs=(
-        "lr_find",
-        "LearningRateFinder",
-    ),
+    signs=("lr_find", "LearningRateFinder"),
     note="Opt-in because the suggested learning rates change: in exponential mode they are usually much smaller.",
 )

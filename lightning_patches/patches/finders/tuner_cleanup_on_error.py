@@ -260,11 +260,7 @@ PATCH = Patch(
         Target("pytorch.tuner.batch_size_scaling:_scale_batch_size", _clean_up_scale_batch_size),
         Target("pytorch.tuner.tuning:Tuner.lr_find", _remove_finder),
         Target("pytorch.tuner.tuning:Tuner.scale_batch_size", _remove_finder),
-        Target(
-            "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore",
-            _restore,
-            since="2.5.5",
-        ),
+        Target("pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore", _restore, since="2.5.5"),
     ),
     upstream=Upstream(
         pull_requests=(21162,),

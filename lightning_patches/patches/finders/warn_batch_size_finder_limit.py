@@ -59,7 +59,7 @@ PATCH = Patch(
     ),
     impact=Impact(
         "If the batch size finder reaches max_val (8192 by default), it sets that size, or a larger one, "
-        "without a trial; training may then run out of memory.",
+        "without a trial; training may then run out of memory."
     ),
     after=("batch-size-finder-limit",),
     fixed_by=("batch-size-finder-limit",),

@@ -30,7 +30,7 @@ PATCH = Patch(
     upstream=Upstream(pull_requests=(21187,), commit="3998b5d795", fixed_in="2.6.0"),
     impact=Impact(
         "If the batch size finder stops after max_trials in its default mode, it sets twice the batch size of "
-        "its last trial; training may then run out of memory.",
+        "its last trial; training may then run out of memory."
     ),
     after=("batch-size-finder-tried-size",),
     fixed_by=("batch-size-finder-tried-size",),

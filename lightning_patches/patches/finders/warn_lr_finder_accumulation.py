@@ -30,7 +30,7 @@ PATCH = Patch(
     targets=(Target("pytorch.tuner.lr_finder:_LRCallback.on_train_batch_end", _on_train_batch_end),),
     impact=Impact(
         "With accumulate_grad_batches, the learning rate finder leaves out the optimizer step at the end of an epoch "
-        "whose batches are no multiple of it; with fewer batches in an epoch than it accumulates, it records nothing.",
+        "whose batches are no multiple of it; with fewer batches in an epoch than it accumulates, it records nothing."
     ),
     after=("lr-finder-accumulation",),
     fixed_by=("lr-finder-accumulation",),

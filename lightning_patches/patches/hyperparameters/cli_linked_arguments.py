@@ -62,11 +62,7 @@ PATCH = Patch(
     changes_results=Effect("files", "hyperparameters in checkpoints and logs"),
     affected=(">=2.3.0,<2.5.2",),
     targets=(Target("pytorch.cli:_InstantiatorFn.__call__", _call),),
-    upstream=Upstream(
-        issues=(20311, 20147),
-        pull_requests=(20777,),
-        fixed_in="2.5.2",
-    ),
+    upstream=Upstream(issues=(20311, 20147), pull_requests=(20777,), fixed_in="2.5.2"),
     impact=Impact(
         "Arguments set by link_arguments(..., apply_on='instantiate') are missing in the hyperparameters of the "
         "checkpoint: load_from_checkpoint creates the model with the defaults, or fails.",

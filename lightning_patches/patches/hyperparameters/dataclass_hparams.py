@@ -35,10 +35,7 @@ PATCH = Patch(
     group="crash",
     affected=(">=1.8.0,<2.5.3",),
     targets=(Target("pytorch.utilities.parsing:save_hyperparameters", _of_dataclass),),
-    upstream=Upstream(
-        pull_requests=(21051,),
-        fixed_in="2.5.3",
-    ),
+    upstream=Upstream(pull_requests=(21051,), fixed_in="2.5.3"),
     impact=Impact(
         "If a LightningModule or datamodule is a dataclass with a field(init=False), save_hyperparameters "
         "fails before that field is set.",

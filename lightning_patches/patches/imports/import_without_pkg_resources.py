@@ -78,10 +78,7 @@ def _require(requirement: str) -> None:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="compat",
-    affected=(
-        ">=1.5.0,<1.8.0",
-        ">=1.8.0,<2.4.0",
-    ),
+    affected=(">=1.5.0,<1.8.0", ">=1.8.0,<2.4.0"),
     only_with=("setuptools>=82",),
     targets=(
         Target("fabric:__import__", _import_statement_apart, adds=True, early=True, since="1.9.0"),

@@ -30,10 +30,7 @@ PATCH = Patch(
     impact=Impact(
         "A resumed run with the same version of CSVLogger deletes metrics.csv: the rows from before the resume are "
         "lost.",
-        (
-            "metrics.csv loses the epochs before the resume",
-            "CSVLogger deletes metrics.csv of the interrupted run",
-        ),
+        ("metrics.csv loses the epochs before the resume", "CSVLogger deletes metrics.csv of the interrupted run"),
     ),
     opt_in="users who resume runs with the same name and version of CSVLogger",
     signs=("CSVLogger",),

@@ -33,11 +33,7 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.0.5,<2.0.8",),
     targets=(Target("pytorch.trainer.call:_call_setup_hook", _call_setup_hook),),
-    upstream=Upstream(
-        pull_requests=(18093,),
-        commit="281d6a27d1",
-        fixed_in="2.0.8",
-    ),
+    upstream=Upstream(pull_requests=(18093,), commit="281d6a27d1", fixed_in="2.0.8"),
     impact=Impact(
         "A run with a Logger subclass that has no experiment attribute fails before it starts.",
         ("object has no attribute 'experiment'",),

@@ -43,10 +43,7 @@ PATCH = Patch(
     impact=Impact(
         "MLFlowLogger() without a tracking_uri logs into ./mlruns. From 3.13 on MLflow refuses such a file store "
         "unless it is allowed explicitly.",
-        (
-            "The filesystem tracking backend ... is in maintenance mode",
-            "set `MLFLOW_ALLOW_FILE_STORE=true` to opt out",
-        ),
+        ("The filesystem tracking backend ... is in maintenance mode", "set `MLFLOW_ALLOW_FILE_STORE=true` to opt out"),
         error="mlflow.exceptions.MlflowException: The filesystem tracking backend (e.g., './mlruns') is in "
         "maintenance mode and will not receive further updates.",
     ),

@@ -33,10 +33,7 @@ PATCH = Patch(
         "For an epoch mean, the first self.log of each step searches the whole batch for tensors, and warns "
         "once per size if they differ in the first dimension. Lightning uses the size of the first tensor in "
         "any case.",
-        (
-            "Trying to infer the `batch_size` from an ambiguous collection",
-            "_extract_batch_size is replaced by hand",
-        ),
+        ("Trying to infer the `batch_size` from an ambiguous collection", "_extract_batch_size is replaced by hand"),
     ),
     opt_in="users who log without batch_size= in a model whose batches contain many tensors, such as graphs",
     note="Opt-in because the warning shows that the mean may have wrong weights. Without the patch, pass the "

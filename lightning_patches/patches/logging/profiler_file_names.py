@@ -27,11 +27,7 @@ PATCH = Patch(
     affected=(">=2.4.0,<2.6.1",),
     targets=(Target("pytorch.profilers.advanced:AdvancedProfiler._dump_stats", _dump_stats),),
     witnesses=("pytorch.profilers.profiler:Profiler._prepare_filename",),
-    upstream=Upstream(
-        pull_requests=(21395,),
-        commit="04baf7ff27",
-        fixed_in="2.6.1",
-    ),
+    upstream=Upstream(pull_requests=(21395,), commit="04baf7ff27", fixed_in="2.6.1"),
     impact=Impact(
         "With AdvancedProfiler(dump_stats=True), fit fails without the profiler's report if a callback such as "
         "ModelCheckpoint or EarlyStopping monitors a metric with a slash in its name, such as val/loss.",

@@ -31,10 +31,7 @@ PATCH = Patch(
         "self.log(name, metric, on_step=True) logs nothing at a step if the program called metric.update() "
         "instead of the metric itself, or if the metric is one of torchmetrics' running metrics such as "
         "RunningMean.",
-        (
-            "no step values are logged for a torchmetrics metric after update()",
-            "RunningMean is not logged on_step",
-        ),
+        ("no step values are logged for a torchmetrics metric after update()", "RunningMean is not logged on_step"),
     ),
     after=("logged-tensor-precision",),
     note="This patch fixes nothing: it warns once for each name.",

@@ -24,11 +24,7 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.1.0,<2.5.0",),
     targets=(Target("pytorch.loops.prediction_loop:_PredictionLoop._predict_step", _predict_step),),
-    upstream=Upstream(
-        pull_requests=(20484,),
-        commit="1e32ebf272",
-        fixed_in="2.5.0",
-    ),
+    upstream=Upstream(pull_requests=(20484,), commit="1e32ebf272", fixed_in="2.5.0"),
     impact=Impact(
         "predict(return_predictions=False) raises an UnboundLocalError after its first batch if predict_step takes "
         "dataloader_iter.",

@@ -67,8 +67,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect(
-        "numbers",
-        "after a short epoch, validation runs and the schedulers step, and a checkpoint has is_last_batch",
+        "numbers", "after a short epoch, validation runs and the schedulers step, and a checkpoint has is_last_batch"
     ),
     affected=(">=1.8.0,<=2.6.6",),
     targets=(

@@ -27,10 +27,7 @@ PATCH = Patch(
     changes_results=Effect("numbers", "how often validation runs between the request to stop and the minimum"),
     affected=(">=1.8.0,<1.9.2",),
     targets=(
-        Target(
-            "pytorch.loops.epoch.training_epoch_loop:TrainingEpochLoop._should_check_val_fx",
-            _should_check_val_fx,
-        ),
+        Target("pytorch.loops.epoch.training_epoch_loop:TrainingEpochLoop._should_check_val_fx", _should_check_val_fx),
     ),
     upstream=Upstream(pull_requests=(16719,), fixed_in="1.9.2"),
     impact=Impact(

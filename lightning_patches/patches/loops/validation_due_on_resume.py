@@ -31,10 +31,7 @@ PATCH = Patch(
     group="correctness",
     changes_results=Effect("numbers", "a resumed run has one validation more"),
     affected=(">=2.5.0,<=2.6.6",),
-    targets=(
-        Target(f"{_EPOCH_LOOP}.reset", _reset),
-        Target(f"{_EPOCH_LOOP}.advance", _saved_batch.advance),
-    ),
+    targets=(Target(f"{_EPOCH_LOOP}.reset", _reset), Target(f"{_EPOCH_LOOP}.advance", _saved_batch.advance)),
     impact=Impact(
         "If a validation follows the batch at which a checkpoint was saved, as with val_check_interval=100 and "
         "every_n_train_steps=100, the resumed run skips that validation.",

@@ -73,11 +73,7 @@ PATCH = Patch(
         Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_advance_end", _on_advance_end),
         Target("pytorch.callbacks.early_stopping:EarlyStopping.on_train_epoch_end", _on_train_epoch_end),
     ),
-    upstream=Upstream(
-        issues=(19549, 20277, 20288, 18595),
-        pull_requests=(20379,),
-        fixed_in="2.5.0",
-    ),
+    upstream=Upstream(issues=(19549, 20277, 20288, 18595), pull_requests=(20379,), fixed_in="2.5.0"),
     impact=Impact(
         "A run that is resumed from a checkpoint saved at the end of a validation first validates one batch: "
         "the metric of that batch is logged, and may become the best one.",

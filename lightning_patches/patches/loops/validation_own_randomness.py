@@ -45,10 +45,7 @@ PATCH = Patch(
         ("results change with val_check_interval", "validation affects shuffling of training data with a seed"),
     ),
     opt_in="users who compare runs with the same seed that validate at different intervals",
-    signs=(
-        "seed_everything val_check_interval",
-        "seed_everything check_val_every_n_epoch",
-    ),
+    signs=("seed_everything val_check_interval", "seed_everything check_val_every_n_epoch"),
     note="Opt-in because with the same seed, every run that validates differs from a run without the patch. "
     "The random states of torch, NumPy and Python are restored after each validation; so if nothing else "
     "draws random numbers in between, two validations draw the same ones. Without the patch, give the "

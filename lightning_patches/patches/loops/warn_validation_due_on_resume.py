@@ -30,7 +30,7 @@ PATCH = Patch(
     targets=(Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.reset", _reset),),
     impact=Impact(
         "If a validation follows the batch at which a checkpoint was saved, as with val_check_interval=100 and "
-        "every_n_train_steps=100, the resumed run skips that validation.",
+        "every_n_train_steps=100, the resumed run skips that validation."
     ),
     after=("validation-due-on-resume", "resume-on-last-batch"),
     note="This patch fixes nothing: it warns once. The opt-in patch validation-due-on-resume fixes the bug.",

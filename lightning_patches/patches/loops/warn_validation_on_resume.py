@@ -30,14 +30,10 @@ PATCH = Patch(
     group="correctness",
     affected=(">=2.0.0,<2.5.0",),
     targets=(Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_advance_end", _on_advance_end),),
-    upstream=Upstream(
-        issues=(19549, 20277, 20288, 18595),
-        pull_requests=(20379,),
-        fixed_in="2.5.0",
-    ),
+    upstream=Upstream(issues=(19549, 20277, 20288, 18595), pull_requests=(20379,), fixed_in="2.5.0"),
     impact=Impact(
         "A run that is resumed from a checkpoint saved at the end of a validation first validates one batch: the "
-        "metric of that batch is logged, and may become the best one.",
+        "metric of that batch is logged, and may become the best one."
     ),
     after=("validation-on-resume", "validation-own-randomness", "warn-frozen-batch-norm"),
     fixed_by=("validation-on-resume",),

@@ -20,11 +20,7 @@ PATCH = Patch(
     group="crash",
     affected=(">=2.0.0,<2.0.5",),
     targets=(Target("fabric.strategies.fsdp:_optimizer_has_flat_params", _has_flat),),
-    upstream=Upstream(
-        pull_requests=(17914,),
-        commit="9337d1c272",
-        fixed_in="2.0.5",
-    ),
+    upstream=Upstream(pull_requests=(17914,), commit="9337d1c272", fixed_in="2.0.5"),
     impact=Impact(
         "FSDP rejects an optimizer whose first parameter group has no sharded parameter, although another "
         "group has one.",

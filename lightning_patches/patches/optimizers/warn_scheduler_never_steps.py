@@ -36,7 +36,7 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(17544,), pull_requests=(21926,)),
     impact=Impact(
-        "A scheduler with interval='step' and a frequency above the number of batches in an epoch never steps.",
+        "A scheduler with interval='step' and a frequency above the number of batches in an epoch never steps."
     ),
     after=("scheduler-frequency-in-steps",),
     fixed_by=("scheduler-frequency-in-steps",),

@@ -48,15 +48,12 @@ PATCH = Patch(
     added="0.3.0",
     group="correctness",
     affected=(">=2.0.0,<2.6.0",),
-    targets=(
-        Target(f"{_FIT_LOOP}.advance", _advance),
-        Target(f"{_FIT_LOOP}.on_advance_end", _on_advance_end),
-    ),
+    targets=(Target(f"{_FIT_LOOP}.advance", _advance), Target(f"{_FIT_LOOP}.on_advance_end", _on_advance_end)),
     witnesses=("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.advance",),
     upstream=Upstream(issues=(21296,), pull_requests=(21307,), commit="f7692a64a5", fixed_in="2.6.0"),
     impact=Impact(
         "If on_train_batch_start returns -1 to skip the rest of an epoch, the learning rate schedulers do not "
-        "step at the end of that epoch: the learning rate is not decayed.",
+        "step at the end of that epoch: the learning rate is not decayed."
     ),
     note="This patch fixes nothing: it warns once, after the first such epoch, unless the program steps a "
     "scheduler itself. The opt-in patch skipped-epoch-schedulers fixes the bug.",

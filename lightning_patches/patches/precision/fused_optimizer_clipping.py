@@ -29,10 +29,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(
-        _clip_gradients("MixedPrecisionPlugin", before="2.1.1"),
-        _clip_gradients("MixedPrecision", since="2.1.1"),
-    ),
+    targets=(_clip_gradients("MixedPrecisionPlugin", before="2.1.1"), _clip_gradients("MixedPrecision", since="2.1.1")),
     upstream=Upstream(
         issues=(21435,),
         pull_requests=(21436,),

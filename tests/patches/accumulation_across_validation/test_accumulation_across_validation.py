@@ -1,5 +1,4 @@
-from tests.equivalence.proof import only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, only, sees
 
 PROGRAM = Program("accumulation-across-validation", "2.0.9", alone=True)
 PROOFS = PROGRAM.proofs(

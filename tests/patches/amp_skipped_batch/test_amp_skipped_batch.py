@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, ends_with
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, ends_with
 
 PROGRAM = Program("amp-skipped-batch", "2.0.6")
 

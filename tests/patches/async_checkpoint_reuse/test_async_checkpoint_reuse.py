@@ -1,6 +1,5 @@
 from tests.differential.trial import difference
-from tests.equivalence.proof import observes, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, observes, sees
 
 PROGRAM = Program("async-checkpoint-reuse", "2.5.3")
 

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from lightning_patches.patches.checkpoints import async_checkpoint_snapshot
-from tests.equivalence.proof import only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, only, sees
 
 PROGRAM = Program("async-checkpoint-snapshot", "2.5.4")
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import ends_with, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, sees
 
 PROGRAM = Program("automatic-optimization-mapping", "2.0.9", alone=True)
 

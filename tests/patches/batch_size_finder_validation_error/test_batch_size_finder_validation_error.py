@@ -1,5 +1,4 @@
-from tests.equivalence.proof import ends_with, observes
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, observes
 
 PROGRAM = Program("batch-size-finder-validation-error", "2.6.6", alone=True)
 

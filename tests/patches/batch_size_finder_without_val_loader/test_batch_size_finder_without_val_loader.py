@@ -1,5 +1,4 @@
-from tests.equivalence.proof import ends_with, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, sees
 
 PROGRAM = Program("batch-size-finder-without-val-loader", "2.6.6", alone=True)
 OTHER = Program("batch-size-finder-val-loader", "2.1.0", scenario="batch_size_finder_without_val_loader", alone=True)

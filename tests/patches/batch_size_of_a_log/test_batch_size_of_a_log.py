@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, only, sees
 
 NAME = "batch-size-of-a-log"
 PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning")

@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("checkpoint-after-validation", "2.5.4", alone=True)
 STALE, BEST = "step=6-score=100", "step=4-score=100"
@@ -55,8 +54,5 @@ test_misspelled_metric_is_still_an_error = PROGRAM.unchanged(
 )
 
 PROOFS = PROGRAM.proofs(
-    sees(lambda seen: seen["best"] != BEST),
-    "explicit",
-    "before",
-    right=sees(lambda seen: seen["best"] == BEST),
+    sees(lambda seen: seen["best"] != BEST), "explicit", "before", right=sees(lambda seen: seen["best"] == BEST)
 )

@@ -3,8 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import Observations, Proof, sees
-from tests.support.programs import Program
+from tests.support.programs import Observations, Program, Proof, sees
 
 PATCH = "checkpoint-class-imports"
 PROGRAM = Program(PATCH, "2.6.6", toggle="security")

@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import observes
-from tests.support.programs import Program
+from tests.support.programs import Program, observes
 
 PROGRAM = Program("checkpoint-exists-on-rank-zero", "2.5.6", alone=True)
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, observes, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, observes, sees
 
 PROGRAM = Program("checkpoint-extra-state", "2.0.2")
 

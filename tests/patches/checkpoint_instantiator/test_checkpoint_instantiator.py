@@ -3,8 +3,7 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import Observations, sees
-from tests.support.programs import Program
+from tests.support.programs import Observations, Program, sees
 
 needs_cli = pytest.mark.skipif(
     importlib.util.find_spec("jsonargparse") is None, reason="LightningCLI needs jsonargparse[signatures]"

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("checkpoint-overwritten", "2.1.2")
 

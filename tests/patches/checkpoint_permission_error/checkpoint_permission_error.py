@@ -50,11 +50,7 @@ def azure():
 if __name__ == "__main__":
     fsspec.register_implementation("guarded", Guarded, clobber=True)
     model = scenario.pytorch("demos.boring_classes").BoringModel()
-    directories = {
-        "permitted": lambda: "memory://run",
-        "local": lambda: os.getcwd(),
-        "azure": azure,
-    }
+    directories = {"permitted": lambda: "memory://run", "local": lambda: os.getcwd(), "azure": azure}
     directory = directories.get(scenario.CASE, lambda: "guarded://run")()
     path = f"{directory}/model.ckpt"
     options = {"accelerator": "cpu", "max_steps": 2, "limit_val_batches": 0}

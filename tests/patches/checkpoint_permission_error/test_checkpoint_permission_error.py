@@ -1,5 +1,4 @@
-from tests.equivalence.proof import observes, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, observes, sees
 
 PROGRAM = Program("checkpoint-permission-error", "2.5.1")
 

@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import COMPILE, proofs
-from tests.support.programs import Program
+from tests.support.programs import COMPILE, Program, proofs
 
 NAME = "checkpoint-without-orig-mod"
 PROGRAM = Program(NAME, "2.6.6")

@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import ends_with, observes
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, observes
 
 PROGRAM = Program("checkpoint-without-parameters", "2.0.9")
 

@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, observes, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, observes, sees
 
 PROGRAM = Program("cli-checkpoint-of-subclass", "2.5.6")
 

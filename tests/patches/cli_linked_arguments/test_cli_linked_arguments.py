@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, only, sees
 
 PROGRAM = Program("cli-linked-arguments", "2.5.1")
 

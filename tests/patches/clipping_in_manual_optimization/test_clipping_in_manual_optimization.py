@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import ends_with, only
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, only
 
 PROGRAM = Program("clipping-in-manual-optimization", "2.6.6", "pytorch-lightning")
 REFUSED = "Automatic gradient clipping is not supported for manual optimization"
@@ -22,10 +21,5 @@ test_gradients_without_a_clip_value_are_unchanged = PROGRAM.unchanged("zero", on
 
 
 PROOFS = PROGRAM.proofs(
-    ends_with(REFUSED),
-    "norm",
-    "value",
-    "mixed",
-    recommended="{}-called",
-    observed=only("norms", "layer", "other"),
+    ends_with(REFUSED), "norm", "value", "mixed", recommended="{}-called", observed=only("norms", "layer", "other")
 )

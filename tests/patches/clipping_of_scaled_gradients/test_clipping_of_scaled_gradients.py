@@ -1,8 +1,7 @@
 import pytest
 
 from lightning_patches.patch import Need
-from tests.equivalence.proof import only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, only, sees
 
 NAME = "clipping-of-scaled-gradients"
 PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning", alone=True)

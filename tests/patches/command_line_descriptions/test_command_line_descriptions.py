@@ -1,5 +1,4 @@
-from tests.equivalence.proof import ends_with, observes
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, observes
 
 PROGRAM = Program("command-line-descriptions", "1.6.1", options={"fresh": True})
 

@@ -1,8 +1,7 @@
 import subprocess
 import sys
 
-from tests.equivalence.proof import COMPILE, ends_with, observes
-from tests.support.programs import Program
+from tests.support.programs import COMPILE, Program, ends_with, observes
 from tests.support.variants import ROOT, _releases
 
 PROGRAM = Program("compile-as-decorator", "2.2.1")

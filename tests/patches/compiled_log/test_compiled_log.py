@@ -1,19 +1,13 @@
 import pytest
 import torch
 
-from tests.equivalence.proof import COMPILE, ends_with, only
-from tests.support.programs import Program
+from tests.support.programs import COMPILE, Program, ends_with, only
 
 PROGRAM = Program("compiled-log", "2.5.1")
 
 ERROR = "InternalTorchDynamoError"
 PROOFS = PROGRAM.proofs(
-    ends_with(ERROR),
-    "model",
-    "step",
-    recommended="eager",
-    observed=only("metrics", "weights"),
-    needs=(COMPILE,),
+    ends_with(ERROR), "model", "step", recommended="eager", observed=only("metrics", "weights"), needs=(COMPILE,)
 )
 
 pytestmark = pytest.mark.skipif(

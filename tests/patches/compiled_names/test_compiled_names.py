@@ -1,6 +1,5 @@
 from tests.differential.trial import difference
-from tests.equivalence.proof import COMPILE, Proof, sees
-from tests.support.programs import Program
+from tests.support.programs import COMPILE, Program, Proof, sees
 
 PROGRAM = Program("compiled-names", "2.6.6", "pytorch-lightning")
 

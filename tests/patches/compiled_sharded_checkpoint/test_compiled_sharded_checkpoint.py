@@ -1,5 +1,4 @@
-from tests.equivalence.proof import ends_with, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, sees
 
 PROGRAM = Program("compiled-sharded-checkpoint", "2.6.0", options={"simulated_cuda": True})
 

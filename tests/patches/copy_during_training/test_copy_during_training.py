@@ -1,5 +1,4 @@
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("copy-during-training", "2.0.0")
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import observes
-from tests.support.programs import Program
+from tests.support.programs import Program, observes
 
 PROGRAM = Program("cpu-beside-broken-cuda", "2.1.3", "pytorch-lightning")
 

@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 pytestmark = pytest.mark.distributed
 PROGRAM = Program("cpu-devices-of-torchrun", "2.6.6", options={"timeout": 300})

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import observes, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, observes, sees
 
 PROGRAM = Program("csv-logger-flush", "2.0.4")
 

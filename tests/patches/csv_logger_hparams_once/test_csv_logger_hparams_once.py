@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import observes
-from tests.support.programs import Program
+from tests.support.programs import Program, observes
 
 PROGRAM = Program("csv-logger-hparams-once", "2.5.0.post0", "pytorch-lightning")
 

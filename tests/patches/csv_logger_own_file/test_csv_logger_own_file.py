@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, ends_with, sees
 
 PROGRAM = Program("csv-logger-own-file", "2.2.0", "pytorch-lightning", toggle="all")
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import observes
-from tests.support.programs import Program
+from tests.support.programs import Program, observes
 
 PROGRAM = Program("csv-logger-relative-directory", "2.0.2", toggle="all")
 
@@ -9,8 +8,4 @@ test_trainer_logger_of_an_old_release_is_fixed = PROGRAM.fixed(
     bug=observes({"versions": [0, 0, 0], "folders": ["version_0"]}), right=observes(RIGHT)
 )
 
-PROOFS = PROGRAM.proofs(
-    observes({"versions": [0, 0, 0], "folders": ["version_0"]}),
-    "fabric",
-    right=observes(RIGHT),
-)
+PROOFS = PROGRAM.proofs(observes({"versions": [0, 0, 0], "folders": ["version_0"]}), "fabric", right=observes(RIGHT))

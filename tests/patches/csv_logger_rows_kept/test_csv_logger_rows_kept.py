@@ -1,5 +1,4 @@
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 NAME = "csv-logger-rows-kept"
 PROGRAM = Program(NAME, "2.6.6", alone=True)

@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, sees
 
 PROGRAM = Program("csv-logger-step", "2.6.6", "pytorch-lightning")
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import ends_with, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, sees
 
 PROGRAM = Program("dataclass-hparams", "2.5.2")
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import Observations, sees
-from tests.support.programs import Program
+from tests.support.programs import Observations, Program, sees
 
 PROGRAM = Program("dataloader-error-unmasked", "2.0.9")
 

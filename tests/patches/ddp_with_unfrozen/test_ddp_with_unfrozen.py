@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import only
-from tests.support.programs import Program
+from tests.support.programs import Program, only
 
 pytestmark = pytest.mark.distributed
 PROGRAM = Program("ddp-with-unfrozen", "2.6.6", "pytorch-lightning")

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import observes, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, observes, sees
 
 ENDS = {"ended": True, "well": False, "done": False}
 DONE = {"ended": True, "well": True, "done": True}

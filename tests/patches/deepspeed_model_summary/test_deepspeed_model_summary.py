@@ -1,5 +1,4 @@
-from tests.equivalence.proof import ends_with, only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, only, sees
 
 PROGRAM = Program("deepspeed-model-summary", "2.5.6")
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, observes, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, observes, sees
 
 PROGRAM = Program("default-dtype-restored", "2.0.0")
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("double-precision-restored", "2.6.6")
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import observes
-from tests.support.programs import Program
+from tests.support.programs import Program, observes
 
 PROGRAM = Program("error-kept-in-ddp", "2.0.4")
 

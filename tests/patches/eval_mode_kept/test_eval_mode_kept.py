@@ -1,5 +1,4 @@
-from tests.equivalence.proof import only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, only, sees
 
 NAME = "eval-mode-kept"
 PROGRAM = Program(NAME, "2.1.4", "pytorch-lightning")

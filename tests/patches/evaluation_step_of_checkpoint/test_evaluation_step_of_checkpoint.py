@@ -2,8 +2,7 @@ from operator import itemgetter
 
 import pytest
 
-from tests.equivalence.proof import only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, only, sees
 
 PROGRAM = Program("evaluation-step-of-checkpoint", "2.6.6", "pytorch-lightning", alone=True)
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import COMPILE, ends_with, sees
-from tests.support.programs import Program
+from tests.support.programs import COMPILE, Program, ends_with, sees
 
 PROGRAM = Program("fabric-compiled-module", "2.6.6")
 
@@ -12,9 +11,5 @@ test_strategy_may_return_an_object_that_is_not_a_module = PROGRAM.unchanged(
 )
 
 PROOFS = PROGRAM.proofs(
-    ends_with(NO_LENGTH),
-    "kept",
-    recommended="plain",
-    right=sees(lambda seen: bool(seen["module"])),
-    needs=(COMPILE,),
+    ends_with(NO_LENGTH), "kept", recommended="plain", right=sees(lambda seen: bool(seen["module"])), needs=(COMPILE,)
 )

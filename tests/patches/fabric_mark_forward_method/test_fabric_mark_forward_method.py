@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import ends_with
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with
 
 PROGRAM = Program("fabric-mark-forward-method", "2.3.0")
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import observes, only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, observes, only, sees
 
 PROGRAM = Program("fabric-method-guard-hooks", "2.6.6")
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import ends_with, proofs, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, proofs, sees
 
 CASES = ("setup", "setup_stay", "setup_module", "setup_module_stay")
 PROOFS = proofs(

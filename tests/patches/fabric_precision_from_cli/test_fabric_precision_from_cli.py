@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import ends_with, observes
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, observes
 
 PROGRAM = Program("fabric-precision-from-cli", "2.1.1")
 

@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("finder-on-resume", "2.6.6")
 

@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, only, sees
 
 PROGRAM = Program("finetuning-resumed", "2.6.6", "pytorch-lightning", alone=True)
 WARNING = "Unfreeze them in on_fit_start of your finetuning callback"

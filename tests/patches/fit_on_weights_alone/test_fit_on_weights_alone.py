@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, ends_with, only
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, ends_with, only
 
 PROGRAM = Program("fit-on-weights-alone", "2.6.6", toggle="fit-on-weights-alone")
 

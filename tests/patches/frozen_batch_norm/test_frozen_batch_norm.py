@@ -1,6 +1,5 @@
 from tests.differential.trial import difference
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("frozen-batch-norm", "2.6.6")
 

@@ -1,7 +1,6 @@
 from typing import Callable
 
-from tests.equivalence.proof import Proof, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, sees
 from tests.support.variants import Result
 
 PROGRAM = Program("fsdp-initial-precision", "2.6.1", options={"simulated_cuda": True})

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import ends_with, observes
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, observes
 
 PROGRAM = Program("fsdp-parameter-groups", "2.0.4", options={"simulated_cuda": True})
 MESSAGE = "The optimizer does not seem to reference any FSDP parameters"

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import observes
-from tests.support.programs import Program
+from tests.support.programs import Program, observes
 
 PROGRAM = Program("fsdp-several-nodes", "2.0.1")
 

@@ -1,6 +1,5 @@
 from lightning_patches.patch import Need
-from tests.equivalence.proof import Proof, ends_with
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, ends_with
 
 PROGRAM = Program("fused-optimizer-clipping", "2.6.6", alone=True)
 

@@ -1,8 +1,7 @@
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, only, sees
 
 PROGRAM = Program("hook-calls", "2.6.6", toggle="hook-calls,compiled-log")
 SAME = only("events", "weights", "metrics")

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, only, sees
 
 PROGRAM = Program("hparams-of-parts", "2.6.6")
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("hparams-of-parts-alone", "2.6.6")
 test_hyperparameters_of_one_object_are_unchanged = PROGRAM.unchanged("outside", "alone")

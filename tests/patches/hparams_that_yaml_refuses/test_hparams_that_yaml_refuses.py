@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, sees
 
 PROGRAM = Program("hparams-that-yaml-refuses", "2.2.5", "pytorch-lightning")
 

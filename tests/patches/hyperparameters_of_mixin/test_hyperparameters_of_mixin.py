@@ -1,5 +1,4 @@
-from tests.equivalence.proof import observes, proofs, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, observes, proofs, sees
 
 PATCH = "hyperparameters-of-mixin"
 
@@ -14,11 +13,5 @@ def _lost(seen):
 PROOFS = proofs(
     PATCH,
     sees(_lost),
-    right=observes(
-        {
-            "saving": {"width": 2},
-            "between": {"leaf": 5, "width": 4, "depth": 3},
-            "holder": {"leaf": 9},
-        }
-    ),
+    right=observes({"saving": {"width": 2}, "between": {"leaf": 5, "width": 4, "depth": 3}, "holder": {"leaf": 9}}),
 )

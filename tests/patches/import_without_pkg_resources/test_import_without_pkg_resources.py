@@ -4,9 +4,8 @@ import sys
 
 import pytest
 
-from tests.equivalence.proof import ends_with
 from tests.patches.import_without_pkg_resources import _without_setuptools
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with
 from tests.support.variants import ROOT, Variant, environment_of, execute
 
 import _releases  # isort: skip

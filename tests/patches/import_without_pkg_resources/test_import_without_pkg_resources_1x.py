@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import ends_with, observes
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, observes
 
 PROGRAM = Program(
     "import-without-pkg-resources", "1.9.5", scenario="import_without_pkg_resources_1x", options={"fresh": True}

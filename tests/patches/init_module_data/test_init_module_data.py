@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import Proof, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, sees
 
 PROGRAM = Program("init-module-data", "2.1.0", options={"simulated_cuda": True})
 

@@ -1,8 +1,7 @@
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import observes
-from tests.support.programs import Program
+from tests.support.programs import Program, observes
 
 PROGRAM = Program("last-checkpoint-link-to-itself", "2.5.6", "pytorch-lightning")
 
@@ -17,6 +16,5 @@ def test_program_without_links_sees_the_previous_checkpoint(version):
 
 
 PROOFS = PROGRAM.proofs(
-    observes({"there": True, "linked": True, "step": None}),
-    right=observes({"there": True, "linked": False, "step": 4}),
+    observes({"there": True, "linked": True, "step": None}), right=observes({"there": True, "linked": False, "step": 4})
 )

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, sees
 
 PROGRAM = Program("legacy-checkpoint-enum", "2.0.5")
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, only, sees
 
 PROGRAM = Program("load-configured-model", "2.1.4")
 

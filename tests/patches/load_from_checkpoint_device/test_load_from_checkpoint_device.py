@@ -1,5 +1,4 @@
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("load-from-checkpoint-device", "2.0.1", options={"simulated_cuda": True})
 

@@ -2,8 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import Observations, sees
-from tests.support.programs import Program
+from tests.support.programs import Observations, Program, sees
 from tests.support.variants import Variant, run
 
 PROGRAM = Program(
@@ -49,8 +48,5 @@ def _without_moves(observations: Observations) -> Any:
 
 
 PROOFS = PROGRAM.proofs(
-    sees(lambda seen: min(seen["first fit"]["moves"]) > 0),
-    "cpu",
-    observed=_moves,
-    recommended_observed=_without_moves,
+    sees(lambda seen: min(seen["first fit"]["moves"]) > 0), "cpu", observed=_moves, recommended_observed=_without_moves
 )

@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("log-plain-tensors", "2.6.6", alone=True)
 RELEASES = ("2.0.0", "2.2.5", "2.6.6")

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, sees
 
 PROGRAM = Program("logged-number-precision", "2.1.2", "pytorch-lightning")
 

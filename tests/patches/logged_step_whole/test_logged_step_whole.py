@@ -1,5 +1,4 @@
-from tests.equivalence.proof import observes
-from tests.support.programs import Program
+from tests.support.programs import Program, observes
 
 PROGRAM = Program("logged-step-whole", "2.5.1", "pytorch-lightning", toggle="all")
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, only, sees
 
 NAME = "lr-finder-accumulation"
 test_search_that_records_all_steps_is_unchanged = Program(NAME, "2.6.6").unchanged("all", on=["2.0.0", "2.6.6"])

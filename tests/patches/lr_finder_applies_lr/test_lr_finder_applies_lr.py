@@ -1,8 +1,7 @@
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("lr-finder-applies-lr", "2.5.3", alone=True)
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, only, sees
 
 PROGRAM = Program("lr-finder-slope", "2.5.2", alone=True)
 

@@ -1,6 +1,5 @@
 from tests.differential.trial import difference
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("manual-optimizer-state", "2.0.0", alone=True)
 

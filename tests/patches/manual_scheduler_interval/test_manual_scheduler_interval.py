@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import observes, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, observes, sees
 
 PROGRAM = Program("manual-scheduler-interval", "1.8.6")
 

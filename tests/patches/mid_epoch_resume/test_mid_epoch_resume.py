@@ -2,8 +2,7 @@ import json
 
 import pytest
 
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 NAME = "mid-epoch-resume"
 PROGRAM = Program(NAME, "2.4.0", "pytorch-lightning", alone=True)

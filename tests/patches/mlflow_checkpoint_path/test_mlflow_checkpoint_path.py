@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import ends_with, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, sees
 
 PROGRAM = Program("mlflow-checkpoint-path", "2.5.6", alone=True)
 

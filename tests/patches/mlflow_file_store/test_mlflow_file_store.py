@@ -1,5 +1,4 @@
-from tests.equivalence.proof import ends_with, only
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, only
 
 PROGRAM = Program("mlflow-file-store", "2.6.6")
 test_other_stores_are_unchanged = PROGRAM.unchanged("allowed", "database")

@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import observes
-from tests.support.programs import Program
+from tests.support.programs import Program, observes
 
 PROGRAM = Program("mpi-without-library", "2.2.5", "pytorch-lightning")
 
@@ -18,8 +17,5 @@ def test_working_mpi_is_used_as_on_stock(case, error, result):
 
 
 PROOFS = PROGRAM.proofs(
-    observes({"error": MISSING, "result": None}),
-    "trainer",
-    "fabric",
-    right=observes({"error": None, "result": 2}),
+    observes({"error": MISSING, "result": None}), "trainer", "fabric", right=observes({"error": None, "result": 2})
 )

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import ends_with
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with
 
 PROGRAM = Program("neptune-logger-name", "2.6.6", alone=True)
 

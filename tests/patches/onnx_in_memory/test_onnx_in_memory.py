@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, observes
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, observes
 
 NAME = "onnx-in-memory"
 PROGRAM = Program(NAME, "2.4.0", alone=True)

@@ -1,6 +1,5 @@
 from tests.differential.trial import difference
-from tests.equivalence.proof import ends_with, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, sees
 
 PROGRAM = Program("optimizer-closure-grad", "2.0.0")
 

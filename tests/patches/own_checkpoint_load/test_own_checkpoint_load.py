@@ -8,8 +8,7 @@ import torch
 
 from lightning_patches.patches.checkpoints import own_checkpoint_load
 from tests.distributed.processes import run_ranks
-from tests.equivalence.proof import Proof, ends_with, only
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, ends_with, only
 from tests.support.variants import ROOT, Variant, directory_of
 
 PROGRAM = Program("own-checkpoint-load", "2.6.6", "pytorch-lightning")

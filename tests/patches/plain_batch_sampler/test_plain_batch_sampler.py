@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, ends_with, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, ends_with, sees
 
 pytestmark = pytest.mark.distributed
 NAME = "plain-batch-sampler"
@@ -36,10 +35,7 @@ def test_sampler_without_length_trains_as_on_stock() -> None:
 
 PROOFS = (
     Proof(
-        NAME,
-        sees(lambda seen: {len(batch) for batch in seen["seen"]} == {1}),
-        case="hook",
-        recommended="hook, direct",
+        NAME, sees(lambda seen: {len(batch) for batch in seen["seen"]} == {1}), case="hook", recommended="hook, direct"
     ),
     Proof(NAME, ends_with(ERROR), case="fabric ranks", recommended="fabric ranks, direct"),
 )

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import observes
-from tests.support.programs import Program
+from tests.support.programs import Program, observes
 
 PROGRAM = Program("predict-own-batch-sampler", "2.2.5", alone=True)
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import ends_with, observes
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, observes
 
 PROGRAM = Program("predict-with-iterator", "2.4.0", "pytorch-lightning")
 

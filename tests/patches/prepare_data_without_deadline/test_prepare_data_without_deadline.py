@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, observes
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, observes
 
 pytestmark = pytest.mark.distributed
 PATCH = "prepare-data-without-deadline"

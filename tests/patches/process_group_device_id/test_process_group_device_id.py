@@ -2,8 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, only, sees
 
 pytestmark = pytest.mark.distributed
 

@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program(
     "progress-bar-without-wait", "2.6.6", "pytorch-lightning", alone=True, options={"simulated_cuda": True}

@@ -1,7 +1,6 @@
 import json
 
-from tests.equivalence.proof import ends_with, observes, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, observes, sees
 
 PROGRAM = Program("pruning-resumed", "2.6.6", "pytorch-lightning")
 

@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import only
-from tests.support.programs import Program
+from tests.support.programs import Program, only
 
 pytestmark = pytest.mark.distributed
 PROGRAM = Program("ranks-of-a-zipapp", "2.6.6", options={"timeout": 300})

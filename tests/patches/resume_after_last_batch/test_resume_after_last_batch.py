@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, sees
 
 PROGRAM = Program("resume-after-last-batch", "2.6.6", "pytorch-lightning")
 

@@ -1,6 +1,5 @@
 from tests.differential.trial import difference
-from tests.equivalence.proof import only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, only, sees
 
 NAME = "resume-configured-model"
 PROGRAM = Program(NAME, "2.1.4", alone=True)

@@ -2,8 +2,7 @@ import json
 
 import pytest
 
-from tests.equivalence.proof import Proof, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, sees
 
 NAME = "resume-on-last-batch"
 PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning", alone=True)

@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import proofs, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, proofs, sees
 
 PROGRAM = Program("resume-single-iteration", "2.2.5")
 

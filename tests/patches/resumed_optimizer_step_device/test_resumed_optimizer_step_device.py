@@ -1,8 +1,7 @@
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PARAMETERS = 2
 
@@ -29,9 +28,4 @@ def test_optimizer_without_parameters_resumes():
     assert not difference("black_box", "2.0.0", "resumed-optimizer-step-device")
 
 
-PROOFS = PROGRAM.proofs(
-    sees(lambda seen: "cuda:0" in devices(seen)),
-    "adam",
-    simulated_cuda=True,
-    one_card=True,
-)
+PROOFS = PROGRAM.proofs(sees(lambda seen: "cuda:0" in devices(seen)), "adam", simulated_cuda=True, one_card=True)

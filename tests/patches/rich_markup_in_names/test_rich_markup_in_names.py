@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, only, sees
 
 PROGRAM = Program("rich-markup-in-names", "2.6.6")
 ON = ("2.0.0", "2.6.6")

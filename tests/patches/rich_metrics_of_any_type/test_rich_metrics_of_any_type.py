@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, ends_with, observes, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, ends_with, observes, sees
 
 NAME = "rich-metrics-of-any-type"
 PROGRAM = Program(NAME, "2.5.6", alone=True)

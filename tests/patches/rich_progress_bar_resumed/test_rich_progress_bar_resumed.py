@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, observes, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, observes, sees
 
 PROGRAM = Program("rich-progress-bar-resumed", "2.5.2")
 

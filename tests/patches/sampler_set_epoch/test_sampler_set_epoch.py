@@ -2,8 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.equivalence.proof import Observations, proofs
-from tests.support.programs import Program
+from tests.support.programs import Observations, Program, proofs
 
 pytestmark = pytest.mark.distributed
 NAME = "sampler-set-epoch"

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import observes
-from tests.support.programs import Program
+from tests.support.programs import Program, observes
 
 PROGRAM = Program("scheduler-frequency-in-steps", "2.6.6", alone=True)
 

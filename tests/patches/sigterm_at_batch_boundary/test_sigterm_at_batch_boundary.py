@@ -2,8 +2,7 @@ import sys
 
 import pytest
 
-from tests.equivalence.proof import only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, only, sees
 from tests.support.variants import Variant, environment_of, execute
 
 pytestmark = pytest.mark.distributed

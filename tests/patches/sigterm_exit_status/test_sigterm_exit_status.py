@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import observes
-from tests.support.programs import Program
+from tests.support.programs import Program, observes
 
 PROGRAM = Program("sigterm-exit-status", "2.6.6", alone=True)
 test_rank_with_status_143_does_not_kill_the_others = pytest.mark.distributed(

@@ -1,11 +1,9 @@
-from tests.equivalence.proof import observes
-from tests.support.programs import Program
+from tests.support.programs import Program, observes
 
 PROGRAM = Program("slurm-master-addr", "2.0.9", alone=True)
 
 PROOFS = PROGRAM.proofs(
-    observes({"address": "node3", "variable": "node3"}),
-    right=observes({"address": "node3-ib", "variable": "node3-ib"}),
+    observes({"address": "node3", "variable": "node3"}), right=observes({"address": "node3-ib", "variable": "node3-ib"})
 )
 
 FIRST_NODE = observes({"address": "node3", "variable": "node3"})

@@ -5,9 +5,8 @@ import sys
 
 import pytest
 
-from tests.equivalence.proof import Proof, ends_with, observes
 from tests.support import slurm
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, ends_with, observes
 from tests.support.variants import Variant, environment_of
 
 NAME = "slurm-only-below-srun"

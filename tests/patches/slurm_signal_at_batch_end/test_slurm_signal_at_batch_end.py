@@ -1,5 +1,4 @@
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("slurm-signal-at-batch-end", "2.6.6")
 test_signal_outside_of_a_step_is_handled_as_on_stock = PROGRAM.unchanged("validation", "none", "by-hand")

@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, only, sees
 
 PROGRAM = Program("stage-comparison", "2.6.6", alone=True)
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import observes, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, observes, sees
 
 PROGRAM = Program("stateful-loader-restored", "2.6.6")
 BY_HAND = Program("stateful-loader-restored", "2.6.6", scenario="stateful_loader_state_by_hand")

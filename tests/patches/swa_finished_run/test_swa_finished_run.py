@@ -1,5 +1,4 @@
-from tests.equivalence.proof import proofs, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, proofs, sees
 
 test_run_that_keeps_its_weights_is_unchanged = Program("swa-finished-run", "2.6.6").unchanged(
     "within", "batch norm", "subclass"

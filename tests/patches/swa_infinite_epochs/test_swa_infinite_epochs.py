@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import Proof, only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, only, sees
 
 PROGRAM = Program("swa-infinite-epochs", "2.6.0")
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import only, proofs, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, only, proofs, sees
 
 # The scenario of the earlier bug, whose run continues after the start of averaging.
 test_average_is_unchanged = Program("swa-keeps-trained-weights", "2.6.6", scenario="swa_infinite_epochs").unchanged(

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("tips-for-installed-packages", "2.6.6")
 test_tips_for_other_packages_are_unchanged = PROGRAM.unchanged(

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import ends_with, observes
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, observes
 
 PROGRAM = Program("torchmetrics-compare-version", "1.7.7", options={"fresh": True})
 

@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import ends_with, only
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, only
 
 PROGRAM = Program("trusted-checkpoint-load", "2.3.3", "pytorch-lightning")
 

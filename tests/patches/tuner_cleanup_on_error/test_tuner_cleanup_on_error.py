@@ -4,8 +4,7 @@ from typing import Any
 import pytest
 
 from tests.differential.trial import Release, difference, named
-from tests.equivalence.proof import Observations, sees
-from tests.support.programs import Program
+from tests.support.programs import Observations, Program, sees
 
 PATCH = "tuner-cleanup-on-error"
 PROGRAM = Program(PATCH, "2.6.6", alone=True)

@@ -1,8 +1,7 @@
 import pytest
 
 from lightning_patches.patches.finders import tuner_temporary_checkpoint
-from tests.equivalence.proof import ends_with, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, ends_with, sees
 
 PROGRAM = Program("tuner-temporary-checkpoint", "2.6.6", alone=True)
 ERROR = "Weights only load failed"

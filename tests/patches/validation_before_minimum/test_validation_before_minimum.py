@@ -1,5 +1,4 @@
-from tests.equivalence.proof import observes, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, observes, sees
 
 PROGRAM = Program("validation-before-minimum", "1.8.6")
 
@@ -17,8 +16,5 @@ def _after_each_batch(seen):
 
 
 PROOFS = PROGRAM.proofs(
-    sees(_after_each_batch),
-    "",
-    "steps",
-    right=observes({"validations": [4, 8, 12], "steps": 12, "stop": True}),
+    sees(_after_each_batch), "", "steps", right=observes({"validations": [4, 8, 12], "steps": 12, "stop": True})
 )

@@ -1,7 +1,6 @@
 import json
 
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("validation-due-on-resume", "2.6.6", "pytorch-lightning")
 

@@ -1,9 +1,8 @@
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import Proof, only, proofs, sees
 from tests.support import forks
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, only, proofs, sees
 from tests.support.variants import Variant, run
 
 NAME = "validation-on-resume"

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import only
-from tests.support.programs import Program
+from tests.support.programs import Program, only
 
 PROGRAM = Program("warn-batch-size-finder-limit", "2.6.6", scenario="batch_size_finder_limit")
 

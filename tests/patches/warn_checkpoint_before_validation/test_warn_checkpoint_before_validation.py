@@ -1,5 +1,4 @@
-from tests.equivalence.proof import only
-from tests.support.programs import Program
+from tests.support.programs import Program, only
 
 PROGRAM = Program("warn-checkpoint-before-validation", "2.6.6", scenario="checkpoint_after_own_validation")
 

@@ -3,8 +3,7 @@ from unittest.mock import Mock
 import pytest
 
 from lightning_patches.patches.precision.clipping_of_scaled_gradients import are_scaled
-from tests.equivalence.proof import only
-from tests.support.programs import Program
+from tests.support.programs import Program, only
 
 PROGRAM = Program(
     "warn-clipping-of-scaled-gradients", "2.6.6", "pytorch-lightning", scenario="clipping_of_scaled_gradients"

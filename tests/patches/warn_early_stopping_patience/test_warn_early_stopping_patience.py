@@ -1,5 +1,4 @@
-from tests.equivalence.proof import only
-from tests.support.programs import Program
+from tests.support.programs import Program, only
 
 PROGRAM = Program("warn-early-stopping-patience", "2.6.6", scenario="early_stopping_patience")
 

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("warn-frozen-batch-norm", "2.1.4", "pytorch-lightning", scenario="eval_mode_kept")
 trained, frozen = sees(lambda seen: seen["moved"]), sees(lambda seen: not seen["moved"])

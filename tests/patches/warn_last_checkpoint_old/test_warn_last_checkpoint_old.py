@@ -1,7 +1,6 @@
 import pytest
 
-from tests.equivalence.proof import only
-from tests.support.programs import Program
+from tests.support.programs import Program, only
 
 PROGRAM = Program("warn-last-checkpoint-old", "2.6.6", scenario="last_checkpoint_newest")
 

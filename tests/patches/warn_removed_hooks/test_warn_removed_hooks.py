@@ -1,5 +1,4 @@
-from tests.equivalence.proof import sees
-from tests.support.programs import Program
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("warn-removed-hooks", "2.6.6")
 ENDS = ("2.0.0", "2.6.6")

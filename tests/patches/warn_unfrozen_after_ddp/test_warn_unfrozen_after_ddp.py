@@ -1,8 +1,7 @@
 import torch
 
 from lightning_patches.patches.distributed.ddp_with_unfrozen import trained_among
-from tests.equivalence.proof import observes
-from tests.support.programs import Program
+from tests.support.programs import Program, observes
 
 FABRIC = Program("warn-unfrozen-after-ddp", "2.6.6", "pytorch-lightning", alone=True)
 TRAINER = Program("warn-unfrozen-after-ddp", "2.6.6", "pytorch-lightning", alone=True, scenario="ddp_with_unfrozen")

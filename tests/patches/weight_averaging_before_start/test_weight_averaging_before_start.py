@@ -3,8 +3,7 @@ from functools import cache
 import pytest
 
 from tests.differential.trial import difference
-from tests.equivalence.proof import observes
-from tests.support.programs import Program
+from tests.support.programs import Program, observes
 
 PROGRAM = Program("weight-averaging-before-start", "2.6.0")
 
@@ -61,10 +60,4 @@ def _weights(steps):
     return observes({"validated": values, "saved": values, "trained": values[-1]})
 
 
-PROOFS = PROGRAM.proofs(
-    _weights([1.0] * 6),
-    "never",
-    recommended="without",
-    since="2.6.0",
-    right=_weights(TRAINED),
-)
+PROOFS = PROGRAM.proofs(_weights([1.0] * 6), "never", recommended="without", since="2.6.0", right=_weights(TRAINED))

@@ -1,5 +1,4 @@
-from tests.equivalence.proof import Proof, ends_with, everything, only, sees
-from tests.support.programs import Program
+from tests.support.programs import Program, Proof, ends_with, everything, only, sees
 
 PROGRAM = Program("weight-averaging-restored", "2.6.6")
 
