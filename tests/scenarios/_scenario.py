@@ -44,10 +44,12 @@ def pytorch(module: str = "") -> ModuleType:
     return importlib.import_module(f"{root}.{module}" if module else root)
 
 
-def __getattr__(name: str) -> ModuleType:
-    """``scenario.pl`` is ``lightning.pytorch`` or ``pytorch_lightning``, imported at its first use."""
+def __getattr__(name: str) -> Any:
+    """Import ``pl``, which is ``lightning.pytorch`` or ``pytorch_lightning``, or ``BoringModel`` at its first use."""
     if name == "pl":
         return pytorch()
+    if name == "BoringModel":
+        return pytorch("demos.boring_classes").BoringModel
     raise AttributeError(name)
 
 

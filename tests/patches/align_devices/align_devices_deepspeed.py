@@ -54,7 +54,7 @@ class Model(Module):
 
 
 def with_trainer():
-    strategy = scenario.pytorch("strategies").DeepSpeedStrategy(config=CONFIG)
+    strategy = scenario.pl.strategies.DeepSpeedStrategy(config=CONFIG)
     model = Model()
     scenario.trainer(accelerator="gpu", devices=2, max_epochs=1, strategy=strategy).fit(model, loader())
     return model.losses

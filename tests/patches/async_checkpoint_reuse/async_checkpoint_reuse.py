@@ -20,7 +20,7 @@ if __name__ == "__main__":
     scenario.pl.seed_everything(3)
     loader = DataLoader(TensorDataset(torch.arange(16.0).reshape(8, 2) / 16), batch_size=4)
     model = Model()
-    checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=os.getcwd(), filename="{epoch}", save_top_k=-1)
+    checkpoint = scenario.pl.callbacks.ModelCheckpoint(dirpath=os.getcwd(), filename="{epoch}", save_top_k=-1)
     plugin = scenario.pytorch("plugins").AsyncCheckpointIO()
     trainer = scenario.trainer(max_epochs=1, callbacks=[checkpoint], plugins=[plugin])
     with scenario.observing_errors():

@@ -42,7 +42,7 @@ if __name__ == "__main__":
         loaders = trainer.train_dataloader, trainer.val_dataloaders
         scenario.observe(batch_sizes=[loader.batch_size for loader in loaders], limit=trainer.num_val_batches)
     else:
-        finder = scenario.pytorch("callbacks").BatchSizeFinder(**search)
+        finder = scenario.pl.callbacks.BatchSizeFinder(**search)
         trainer = scenario.trainer(callbacks=[finder], **options)
         trainer.fit(model)
         scenario.observe(batch_size=model.batch_size, validated=model.validated, weight=model.layer.weight)

@@ -40,7 +40,7 @@ class Model(scenario.pl.LightningModule):
 
 if __name__ == "__main__":
     model = Model()
-    finder = scenario.pytorch("callbacks").BatchSizeFinder(steps_per_trial=1, init_val=2, max_trials=4)
+    finder = scenario.pl.callbacks.BatchSizeFinder(steps_per_trial=1, init_val=2, max_trials=4)
     trainer = scenario.trainer(
         max_epochs=1, val_check_interval=1, num_sanity_val_steps=0, limit_train_batches=3, callbacks=[finder]
     )

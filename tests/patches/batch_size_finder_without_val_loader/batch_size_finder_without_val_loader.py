@@ -32,7 +32,7 @@ if __name__ == "__main__":
     model = Model()
     search = {"mode": "binsearch", "steps_per_trial": 1, "init_val": 2, "max_trials": 3}
     if scenario.CASE == "callback":
-        finder = scenario.pytorch("callbacks").BatchSizeFinder(**search)
+        finder = scenario.pl.callbacks.BatchSizeFinder(**search)
         scenario.trainer(max_epochs=1, limit_train_batches=1, callbacks=[finder]).fit(model)
     else:
         trainer = scenario.trainer(max_epochs=1, limit_train_batches=1)

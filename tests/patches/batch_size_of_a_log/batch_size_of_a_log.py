@@ -25,7 +25,7 @@ class Graphs:
             yield part
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def training_step(self, batch, batch_idx):
         nodes = len(batch.parts[-2]) if KIND != "none" else 1
         self.log("nodes", float(nodes), on_epoch=True, on_step=False, **({"batch_size": nodes} if HOW else {}))

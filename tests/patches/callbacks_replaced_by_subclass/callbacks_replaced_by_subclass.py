@@ -15,7 +15,7 @@ class Other(scenario.pl.Callback):
     pass
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def configure_callbacks(self):
         return [Own()]
 

@@ -7,7 +7,7 @@ import os
 import _scenario as scenario
 import torch
 
-Saving = scenario.pytorch("callbacks").ModelCheckpoint
+Saving = scenario.pl.callbacks.ModelCheckpoint
 CASE = scenario.CASE
 OUT = "checkpoints"
 VALUES = {2: 5.0, 4: 1.0, 6: 4.0, 8: 3.0}
@@ -24,7 +24,7 @@ class AtEnd(Saving):
             self._save_last_checkpoint(trainer, candidates)
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def validation_step(self, batch, batch_idx):
         self.log("metric", torch.tensor(VALUES[self.global_step]))
 

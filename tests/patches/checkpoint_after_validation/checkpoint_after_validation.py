@@ -21,7 +21,7 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-ModelCheckpoint = scenario.pytorch("callbacks").ModelCheckpoint
+ModelCheckpoint = scenario.pl.callbacks.ModelCheckpoint
 OUT = Path()
 CASE = scenario.CASE.partition("_recommended")[0]
 IN_EPOCH = {"val_check_interval": 2}

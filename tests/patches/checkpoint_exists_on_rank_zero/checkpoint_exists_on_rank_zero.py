@@ -10,7 +10,7 @@ import fsspec
 import torch
 from fsspec.implementations.memory import MemoryFileSystem
 
-ModelCheckpoint = scenario.pytorch("callbacks").ModelCheckpoint
+ModelCheckpoint = scenario.pl.callbacks.ModelCheckpoint
 
 
 class Bucket(MemoryFileSystem):
@@ -33,11 +33,11 @@ def fit():
     fsspec.register_implementation("bucket", Bucket, clobber=True)
     callback = ModelCheckpoint(dirpath="bucket://checkpoints", filename="best", every_n_train_steps=1, save_top_k=1)
     trainer = scenario.trainer(devices=2, strategy="ddp", callbacks=[callback], max_steps=2, limit_val_batches=0)
-    trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    trainer.fit(scenario.BoringModel())
     return os.path.basename(callback.best_model_path)
 
 
-class OwnBroadcast(scenario.pytorch("strategies").SingleDeviceStrategy):
+class OwnBroadcast(scenario.pl.strategies.SingleDeviceStrategy):
     """Simulates a rank other than zero: the broadcast says that the file exists."""
 
     is_global_zero = False

@@ -10,7 +10,7 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-ModelCheckpoint = scenario.pytorch("callbacks").ModelCheckpoint
+ModelCheckpoint = scenario.pl.callbacks.ModelCheckpoint
 OUT = Path.cwd()
 
 

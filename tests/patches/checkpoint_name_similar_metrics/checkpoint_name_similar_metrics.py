@@ -7,7 +7,7 @@ import os
 import _scenario as scenario
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def training_step(self, batch, batch_idx):
         self.log("epoch_loss", 0.25)
         self.log("loss/train", 0.5)
@@ -19,7 +19,7 @@ if __name__ == "__main__":
     plain = scenario.CASE.startswith("plain:")
     filename = scenario.CASE[len("plain:") :] if plain else scenario.CASE or None
     directory = "checkpoints"
-    callback = scenario.pytorch("callbacks").ModelCheckpoint(
+    callback = scenario.pl.callbacks.ModelCheckpoint(
         directory, filename=filename, save_top_k=-1, auto_insert_metric_name=not plain
     )
     trainer = scenario.trainer(max_epochs=2, limit_train_batches=2, limit_val_batches=0, callbacks=callback)

@@ -37,7 +37,7 @@ def files():
 
 
 def fit(epochs, resume=None):
-    callback = scenario.pytorch("callbacks").ModelCheckpoint(
+    callback = scenario.pl.callbacks.ModelCheckpoint(
         dirpath="saved",
         filename="{step}" if CASE == "named" else "best",
         save_top_k=-1 if CASE == "all" else 1,

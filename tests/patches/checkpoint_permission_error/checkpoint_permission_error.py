@@ -49,7 +49,7 @@ def azure():
 
 if __name__ == "__main__":
     fsspec.register_implementation("guarded", Guarded, clobber=True)
-    model = scenario.pytorch("demos.boring_classes").BoringModel()
+    model = scenario.BoringModel()
     directories = {"permitted": lambda: "memory://run", "local": lambda: os.getcwd(), "azure": azure}
     directory = directories.get(scenario.CASE, lambda: "guarded://run")()
     path = f"{directory}/model.ckpt"
@@ -60,7 +60,7 @@ if __name__ == "__main__":
             with fsspec.open(path, "wb") as file:
                 file.write(b"weights")
         elif scenario.CASE == "callback":
-            callback = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=directory, filename="model")
+            callback = scenario.pl.callbacks.ModelCheckpoint(dirpath=directory, filename="model")
             scenario.trainer(**options, callbacks=callback).fit(model)
         else:
             trainer = scenario.trainer(**options)

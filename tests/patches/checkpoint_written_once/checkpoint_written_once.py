@@ -21,7 +21,7 @@ OUT = Path.cwd()
 MIB = 256 if scenario.CASE in ("save", "by-hand") else 1
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self):
         super().__init__()
         self.register_buffer("ballast", torch.ones(MIB, 2**18))

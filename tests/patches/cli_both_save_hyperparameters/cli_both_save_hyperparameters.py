@@ -8,7 +8,7 @@ import _scenario as scenario
 import torch
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self, width: int = 2, **named):
         super().__init__()
         self.save_hyperparameters()
@@ -24,7 +24,7 @@ class Data(scenario.pl.LightningDataModule):
         return torch.utils.data.DataLoader(torch.zeros(2, 32))
 
 
-class Logger(scenario.pytorch("loggers").CSVLogger):
+class Logger(scenario.pl.loggers.CSVLogger):
     logged = None
 
     def log_hyperparams(self, params):

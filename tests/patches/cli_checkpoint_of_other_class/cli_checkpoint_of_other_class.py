@@ -14,7 +14,7 @@ LightningCLI = scenario.pytorch("cli").LightningCLI
 CASE, STRIPPED, _ = scenario.CASE.partition("-stripped")
 
 
-class Trained(scenario.pytorch("demos.boring_classes").BoringModel):
+class Trained(scenario.BoringModel):
     def __init__(self, width: int = 2, lr: float = 0.1):
         super().__init__()
         self.save_hyperparameters()
@@ -26,18 +26,18 @@ class Also(Trained):
         super().__init__(width, lr)
 
 
-class Other(scenario.pytorch("demos.boring_classes").BoringModel):
+class Other(scenario.BoringModel):
     def __init__(self, width: int = 2):
         super().__init__()
         self.width = width
 
 
-class TakesNothing(scenario.pytorch("demos.boring_classes").BoringModel):
+class TakesNothing(scenario.BoringModel):
     def __init__(self):
         super().__init__()
 
 
-class Wrong(scenario.pytorch("demos.boring_classes").BoringModel):
+class Wrong(scenario.BoringModel):
     def __init__(self, width: bool = True):
         super().__init__()
         self.width = width

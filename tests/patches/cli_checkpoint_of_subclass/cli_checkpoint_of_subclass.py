@@ -10,11 +10,10 @@ import sys
 import _scenario as scenario
 import torch
 
-BoringModel = scenario.pytorch("demos.boring_classes").BoringModel
 LightningCLI = scenario.pytorch("cli").LightningCLI
 
 
-class Model(BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self, width: int = 2):
         super().__init__()
         if scenario.CASE != "empty":

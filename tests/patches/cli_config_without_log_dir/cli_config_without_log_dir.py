@@ -31,11 +31,11 @@ class Saving(cli.SaveConfigCallback):
 
 class CommandLine(cli.LightningCLI):
     def instantiate_trainer(self, **kwargs):
-        logger = {"no-logger": False, "csv": scenario.pytorch("loggers").CSVLogger(OUT)}.get(CASE, Remote())
+        logger = {"no-logger": False, "csv": scenario.pl.loggers.CSVLogger(OUT)}.get(CASE, Remote())
         return super().instantiate_trainer(logger=logger, **kwargs)
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     pass
 
 

@@ -8,7 +8,7 @@ import yaml
 if __name__ == "__main__":
     os.environ["PL_GLOBAL_SEED"] = "7"  # the seed that `true` selects
     scenario.pytorch("cli").LightningCLI(
-        scenario.pytorch("demos.boring_classes").BoringModel,
+        scenario.BoringModel,
         trainer_defaults={**scenario.QUIET, "accelerator": "cpu", "max_steps": 1, "limit_val_batches": 0},
         args=["fit", f"--seed_everything={'3' if scenario.CASE == 'given' else 'true'}"],
     )

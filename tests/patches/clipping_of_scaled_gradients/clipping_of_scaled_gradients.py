@@ -20,7 +20,7 @@ def counted(ask=SCALER.get_scale):
     return SCALES[-1]
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self):
         super().__init__()
         self.automatic_optimization = KIND == "automatic"

@@ -47,7 +47,7 @@ if __name__ == "__main__":
         experiment = comet.start(Config(offline_directory=OUT), online=False)
         experiment.log_metrics({"loss": 1.0})
     else:
-        logger = scenario.pytorch("loggers").CometLogger(
+        logger = scenario.pl.loggers.CometLogger(
             online=scenario.CASE == "online", offline_directory=OUT, project="project", **options
         )
         logger.log_metrics({"loss": 1.0})

@@ -8,7 +8,7 @@ import torch
 from torch.distributed._composable.fsdp import fully_shard
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def configure_model(self):
         fully_shard(self.layer, mesh=self.device_mesh["data_parallel"])
         if scenario.CASE != "plain":
@@ -20,7 +20,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 if __name__ == "__main__":
     scenario.pl.seed_everything(1)
-    strategy = scenario.pytorch("strategies").ModelParallelStrategy(save_distributed_checkpoint=False)
+    strategy = scenario.pl.strategies.ModelParallelStrategy(save_distributed_checkpoint=False)
     trainer = scenario.trainer(accelerator="gpu", devices=1, strategy=strategy, max_steps=2, limit_val_batches=0)
     trainer.fit(Model())
     with tempfile.TemporaryDirectory() as folder:

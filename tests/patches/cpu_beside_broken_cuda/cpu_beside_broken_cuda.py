@@ -24,7 +24,7 @@ if __name__ == "__main__":
     trainer = scenario.trainer(devices=1, max_steps=2, limit_val_batches=1)
     error = None
     try:
-        trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+        trainer.fit(scenario.BoringModel())
     except RuntimeError as raised:
         error = str(raised)
     scenario.observe(error=error, steps=trainer.global_step, asked=asked)

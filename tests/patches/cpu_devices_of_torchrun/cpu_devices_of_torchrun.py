@@ -19,7 +19,7 @@ def options():
     if "ddp" in CASE:
         chosen["strategy"] = "ddp"
     if "object" in CASE:
-        chosen["strategy"] = scenario.pytorch("strategies").DDPStrategy(find_unused_parameters=True)
+        chosen["strategy"] = scenario.pl.strategies.DDPStrategy(find_unused_parameters=True)
     if CASE == "environment":
         chosen["plugins"] = [scenario.fabric("plugins.environments").LightningEnvironment()]
     return chosen

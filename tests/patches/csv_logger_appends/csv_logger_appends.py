@@ -7,7 +7,7 @@ from pathlib import Path
 import _scenario as scenario
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def training_step(self, batch, batch_idx):
         self.log("index", float(batch_idx))
         if scenario.CASE == "columns" and batch_idx == 2:
@@ -24,7 +24,7 @@ def written():
 
 
 if __name__ == "__main__":
-    logger = scenario.pytorch("loggers").CSVLogger(os.getcwd(), name="run", version=0)
+    logger = scenario.pl.loggers.CSVLogger(os.getcwd(), name="run", version=0)
     steps = 60 if not scenario.CASE else 8
     trainer = scenario.trainer(max_steps=steps, max_epochs=1, limit_val_batches=0, log_every_n_steps=1, logger=logger)
     before = written()

@@ -27,7 +27,7 @@ class Seen(scenario.pl.Callback):
             self.file = self.file.parent.parent / self.file.name
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self, rate, widths):
         super().__init__()
         self.save_hyperparameters()
@@ -39,7 +39,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 if __name__ == "__main__":
     out = os.getcwd()
-    logger = scenario.pytorch("loggers").CSVLogger(out, name="run", version=0)
+    logger = scenario.pl.loggers.CSVLogger(out, name="run", version=0)
     seen = Seen(Path(out, "run", "version_0", "hparams.yaml"))
     scenario.trainer(max_steps=8, limit_val_batches=0, log_every_n_steps=1, logger=logger, callbacks=seen).fit(
         Model(0.0 if scenario.CASE == "signed" else 0.1, [1, 2])

@@ -24,7 +24,7 @@ class Model(Linear):
 if __name__ == "__main__":
     for metric in ("loss", "other" if scenario.CASE == "other" else "loss"):
         version = None if scenario.CASE == "next" else "mine"
-        logger = scenario.pytorch("loggers").CSVLogger(".", version=version)
+        logger = scenario.pl.loggers.CSVLogger(".", version=version)
         with scenario.observing_errors():
             trainer = scenario.trainer(logger=logger, max_epochs=1, log_every_n_steps=1)
             trainer.fit(Model(metric), DataLoader(torch.ones(2, 1)))

@@ -8,10 +8,10 @@ from pathlib import Path
 import _scenario as scenario
 
 CASE = scenario.CASE
-CSVLogger = scenario.pytorch("loggers").CSVLogger
+CSVLogger = scenario.pl.loggers.CSVLogger
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def training_step(self, batch, batch_idx):
         self.log("batch", float(batch_idx))
         if CASE == "columns" and self.current_epoch:

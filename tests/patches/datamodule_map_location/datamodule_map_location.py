@@ -25,7 +25,7 @@ def note(storage, location):
 if __name__ == "__main__":
     path = Path("data.ckpt")
     trainer = scenario.trainer(max_steps=1, limit_val_batches=0)
-    trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel(), datamodule=Data(scale=2.5))
+    trainer.fit(scenario.BoringModel(), datamodule=Data(scale=2.5))
     trainer.save_checkpoint(path)
     with scenario.observing_errors():
         data = Data.load_from_checkpoint(path, **({} if scenario.CASE == "without" else {"map_location": note}))

@@ -34,7 +34,7 @@ if __name__ == "__main__":
     scenario.pl.seed_everything(3)
     model = Model()
     loader = DataLoader(TensorDataset(torch.arange(24.0).reshape(12, 2) / 24), batch_size=2)
-    strategy = scenario.pytorch("strategies").DDPStrategy(static_graph=scenario.CASE != "plain")
+    strategy = scenario.pl.strategies.DDPStrategy(static_graph=scenario.CASE != "plain")
     trainer = scenario.trainer(devices=2, strategy=strategy, max_epochs=1)
     with scenario.observing_warnings():
         for fit in ("first", "second"):

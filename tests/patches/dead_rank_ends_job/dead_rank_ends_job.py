@@ -29,7 +29,7 @@ def train():
         rank = fabric.global_rank
     else:
         trainer = scenario.trainer(devices=2, strategy="ddp", max_steps=4, limit_val_batches=0)
-        trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+        trainer.fit(scenario.BoringModel())
         rank = trainer.global_rank
     if CASE == "late":
         if rank == 1:

@@ -23,7 +23,7 @@ def dropping(step):
     return decorated
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     pass
 
 

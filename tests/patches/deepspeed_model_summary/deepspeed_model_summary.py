@@ -8,7 +8,7 @@ CASE = scenario.CASE
 summaries = scenario.pytorch("utilities.model_summary")
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self):
         super().__init__()
         if CASE == "input":

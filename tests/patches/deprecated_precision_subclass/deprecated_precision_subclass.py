@@ -12,5 +12,5 @@ if __name__ == "__main__":
     with scenario.observing_errors():
         precision = plugin(**options)
     trainer = scenario.trainer(max_steps=2, limit_val_batches=0, plugins=[precision])
-    trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    trainer.fit(scenario.BoringModel())
     scenario.observe(steps=trainer.global_step, made=type(precision).__name__, precision=trainer.precision)

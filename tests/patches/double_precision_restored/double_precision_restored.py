@@ -10,7 +10,7 @@ PRECISION = "32-true" if KIND == "single" else "64-true"
 PATH = "weights.ckpt"
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self):
         super().__init__()
         torch.manual_seed(1)

@@ -16,7 +16,7 @@ class Setting(scenario.pl.Callback):
         trainer.early_stopping_callback.patience = 8
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def validation_step(self, batch, batch_idx):
         self.log("metric", torch.tensor(1.0 + self.current_epoch))
 

@@ -7,7 +7,7 @@ import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-EMA = scenario.pytorch("callbacks").EMAWeightAveraging
+EMA = scenario.pl.callbacks.EMAWeightAveraging
 CASE = scenario.CASE
 
 

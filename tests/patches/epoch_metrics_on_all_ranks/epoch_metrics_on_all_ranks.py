@@ -14,14 +14,14 @@ HANGS = 30
 """Seconds, of which a job that ends takes a few."""
 
 
-class Bar(scenario.pytorch("callbacks").ProgressBar):
+class Bar(scenario.pl.callbacks.ProgressBar):
     def disable(self):
         pass
 
     enable = disable
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self):
         super().__init__()
         self.mean = torchmetrics.MeanMetric()

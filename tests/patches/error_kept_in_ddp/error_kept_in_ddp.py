@@ -3,7 +3,7 @@
 import _scenario as scenario
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def training_step(self, batch, batch_idx):
         raise {"key": KeyError(3), "text": ValueError("a text")}[scenario.CASE or "key"]
 

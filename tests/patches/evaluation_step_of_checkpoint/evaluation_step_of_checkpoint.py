@@ -33,8 +33,8 @@ class Model(Linear):
 
 
 def new_trainer():
-    save = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=".", filename="{epoch}", save_top_k=-1)
-    logger = scenario.pytorch("loggers").CSVLogger(".", name="logs")
+    save = scenario.pl.callbacks.ModelCheckpoint(dirpath=".", filename="{epoch}", save_top_k=-1)
+    logger = scenario.pl.loggers.CSVLogger(".", name="logs")
     return scenario.trainer(
         max_epochs=3,
         limit_val_batches=None if CASE == "validate" else 0,

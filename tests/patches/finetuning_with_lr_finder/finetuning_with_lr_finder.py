@@ -25,9 +25,9 @@ class Model(scenario.pl.LightningModule):
 
 def fit(epochs, ckpt_path=None):
     scenario.pl.seed_everything(3)
-    callbacks = [scenario.pytorch("callbacks").BackboneFinetuning(unfreeze_backbone_at_epoch=1)]
+    callbacks = [scenario.pl.callbacks.BackboneFinetuning(unfreeze_backbone_at_epoch=1)]
     if scenario.CASE == "finder":
-        finder = scenario.pytorch("callbacks").LearningRateFinder
+        finder = scenario.pl.callbacks.LearningRateFinder
         callbacks.insert(0, finder(max_lr=1e-2, num_training_steps=4, update_attr=False, early_stop_threshold=None))
     model = Model()
     trainer = scenario.trainer(max_epochs=epochs, callbacks=callbacks)

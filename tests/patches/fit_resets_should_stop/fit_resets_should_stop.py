@@ -12,7 +12,7 @@ class StopAfter(scenario.pl.Callback):
 
 
 if __name__ == "__main__":
-    model = scenario.pytorch("demos.boring_classes").BoringModel()
+    model = scenario.BoringModel()
     trainer = scenario.trainer(max_steps=10, callbacks=StopAfter(2), limit_val_batches=0)
     steps = []
     for _ in range(2):

@@ -7,7 +7,7 @@ import torch
 from torch.utils.data import DataLoader
 
 CASE = scenario.CASE
-BackboneFinetuning = scenario.pytorch("callbacks").BackboneFinetuning
+BackboneFinetuning = scenario.pl.callbacks.BackboneFinetuning
 
 
 class Handing(BackboneFinetuning):

@@ -7,13 +7,13 @@ import _scenario as scenario
 import torch
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def configure_optimizers(self):
         return torch.optim.SGD(self.trainer.model.parameters(), lr=0.1, momentum=0.9)
 
 
 if __name__ == "__main__":
-    strategy = scenario.pytorch("strategies").FSDPStrategy(state_dict_type="sharded")
+    strategy = scenario.pl.strategies.FSDPStrategy(state_dict_type="sharded")
     trainer = scenario.trainer(accelerator="gpu", devices=1, strategy=strategy, max_steps=1, limit_val_batches=0)
     trainer.fit(Model())
     with tempfile.TemporaryDirectory() as folder:

@@ -5,7 +5,7 @@ import torch
 import torchmetrics
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self):
         super().__init__()
         self.metric = torchmetrics.SumMetric()

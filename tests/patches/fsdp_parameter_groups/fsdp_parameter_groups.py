@@ -5,7 +5,7 @@ import _scenario as scenario
 import torch
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def configure_optimizers(self):
         groups = [{"params": [torch.nn.Parameter(torch.ones(1))]}]
         if scenario.CASE != "none":

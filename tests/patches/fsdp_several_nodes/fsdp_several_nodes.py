@@ -7,7 +7,7 @@ import _scenario as scenario
 os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="1", NODE_RANK="1")
 
 
-class Own(scenario.pytorch("strategies").SingleDeviceStrategy):
+class Own(scenario.pl.strategies.SingleDeviceStrategy):
     def __init__(self):
         super().__init__(device="cpu")
         self.num_nodes = 4

@@ -20,7 +20,7 @@ class Refusing:
         raise TypeError("cannot pickle this")
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self, width=2, special=None, other=None):
         super().__init__()
         self.save_hyperparameters()
@@ -40,7 +40,7 @@ def arguments():
 
 
 if __name__ == "__main__":
-    logger = scenario.pytorch("loggers").CSVLogger(os.getcwd())
+    logger = scenario.pl.loggers.CSVLogger(os.getcwd())
     trainer = scenario.trainer(max_steps=2, limit_val_batches=0, logger=logger)
     error = None
     with warnings.catch_warnings(record=True) as caught:

@@ -36,7 +36,7 @@ def train():
         fabric.launch()
         return fabric.global_rank, fabric.barrier
     trainer = scenario.trainer(devices=2, strategy="ddp", max_steps=2, limit_val_batches=0)
-    trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    trainer.fit(scenario.BoringModel())
     return trainer.global_rank, trainer.strategy.barrier
 
 

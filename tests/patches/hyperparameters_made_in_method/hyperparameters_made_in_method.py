@@ -2,16 +2,14 @@
 
 import _scenario as scenario
 
-BoringModel = scenario.pytorch("demos.boring_classes").BoringModel
 
-
-class Student(BoringModel):
+class Student(scenario.BoringModel):
     def __init__(self, width):
         super().__init__()
         self.save_hyperparameters()
 
 
-class Teacher(BoringModel):
+class Teacher(scenario.BoringModel):
     def __init__(self, depth):
         super().__init__()
         self.save_hyperparameters()

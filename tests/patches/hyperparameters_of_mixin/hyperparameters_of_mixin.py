@@ -4,8 +4,6 @@ a mixin saves them."""
 
 import _scenario as scenario
 
-BoringModel = scenario.pytorch("demos.boring_classes").BoringModel
-
 
 class Saving:
     def __init__(self, width=1):
@@ -13,11 +11,11 @@ class Saving:
         self.save_hyperparameters()
 
 
-class OfSaving(Saving, BoringModel):
+class OfSaving(Saving, scenario.BoringModel):
     pass
 
 
-class Base(BoringModel):
+class Base(scenario.BoringModel):
     def __init__(self, leaf=1):
         super().__init__()
         self.save_hyperparameters()
@@ -50,7 +48,7 @@ class Method:
         self.save_hyperparameters({"width": width})
 
 
-class OfMethod(Method, BoringModel):
+class OfMethod(Method, scenario.BoringModel):
     def __init__(self, width=1):
         super().__init__()
         self.build(width)

@@ -213,7 +213,7 @@ def initialized():
     return "cannot tell" if probe.is_meta else bool(probe.min() >= 1)
 
 
-class OnMeta(scenario.pytorch("strategies").SingleDeviceStrategy):
+class OnMeta(scenario.pl.strategies.SingleDeviceStrategy):
     """Like strategies that move parameters to their device later."""
 
     @contextlib.contextmanager

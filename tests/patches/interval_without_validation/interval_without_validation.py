@@ -12,13 +12,13 @@ if __name__ == "__main__":
         limit_train_batches=4,
         limit_val_batches=1 if scenario.CASE == "on" else 0,
         val_check_interval=4 if scenario.CASE == "fits" else 100,
-        logger=scenario.pytorch("loggers").CSVLogger("logs") if scenario.CASE == "logged" else False,
+        logger=scenario.pl.loggers.CSVLogger("logs") if scenario.CASE == "logged" else False,
     )
     error = None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+            trainer.fit(scenario.BoringModel())
         except ValueError as raised:
             error = str(raised).strip()
     scenario.observe(

@@ -6,7 +6,7 @@ import _scenario as scenario
 
 if __name__ == "__main__":
     directory = Path("run")
-    callback = scenario.pytorch("callbacks").ModelCheckpoint(directory, save_last=True)
+    callback = scenario.pl.callbacks.ModelCheckpoint(directory, save_last=True)
     trainer = scenario.trainer(
         max_epochs=2,
         limit_train_batches=2,
@@ -15,7 +15,7 @@ if __name__ == "__main__":
         check_val_every_n_epoch=5,
         callbacks=callback,
     )
-    trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    trainer.fit(scenario.BoringModel())
     files = sorted(path.name for path in directory.glob("*")) if directory.exists() else []
     step = scenario.torch.load(directory / "last.ckpt", weights_only=False)["global_step"] if files else None
     scenario.observe(files=files, step=step)

@@ -7,7 +7,7 @@ import _scenario as scenario
 
 
 def trainer(directory, steps):
-    callback = scenario.pytorch("callbacks").ModelCheckpoint(str(directory), save_last=True)
+    callback = scenario.pl.callbacks.ModelCheckpoint(str(directory), save_last=True)
     made = scenario.trainer(max_steps=steps, limit_val_batches=0, enable_checkpointing=True)
     made.callbacks.append(callback)
     return made
@@ -15,7 +15,7 @@ def trainer(directory, steps):
 
 if __name__ == "__main__":
     directory = Path("run")
-    model = scenario.pytorch("demos.boring_classes").BoringModel()
+    model = scenario.BoringModel()
     trainer(directory, 2).fit(model)
     if scenario.CASE == "byhand":
         (directory / "last.ckpt").rename(directory / "last.pt")

@@ -10,10 +10,10 @@ fsspec.implementations.local.LocalFileSystem.protocol = "file"
 
 if __name__ == "__main__":
     directory = Path.cwd()
-    callback = scenario.pytorch("callbacks").ModelCheckpoint(directory / "run", save_last=True)
+    callback = scenario.pl.callbacks.ModelCheckpoint(directory / "run", save_last=True)
     trainer = scenario.trainer(max_steps=2, limit_val_batches=0, enable_checkpointing=True)
     trainer.callbacks.append(callback)
-    trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    trainer.fit(scenario.BoringModel())
     linked = (directory / "run" / "last.ckpt").is_symlink()
     (directory / "run").rename(directory / "kept")
     scenario.observe(linked=linked, there=(directory / "kept" / "last.ckpt").exists())

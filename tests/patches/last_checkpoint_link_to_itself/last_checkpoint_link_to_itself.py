@@ -11,7 +11,7 @@ fsspec.implementations.local.LocalFileSystem.protocol = "file"
 
 if __name__ == "__main__":
     directory = Path.cwd()
-    callback = scenario.pytorch("callbacks").ModelCheckpoint(
+    callback = scenario.pl.callbacks.ModelCheckpoint(
         directory,
         every_n_epochs=1 if scenario.CASE == "every" else 3,
         save_top_k=-1,
@@ -19,7 +19,7 @@ if __name__ == "__main__":
     )
     trainer = scenario.trainer(max_epochs=2, limit_train_batches=2, limit_val_batches=0, enable_checkpointing=True)
     trainer.callbacks.append(callback)
-    trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    trainer.fit(scenario.BoringModel())
     last = directory / "last.ckpt"
     step = scenario.torch.load(last, weights_only=False)["global_step"] if last.exists() else None
     scenario.observe(there=os.path.lexists(last), linked=last.is_symlink(), step=step)

@@ -8,7 +8,7 @@ import os
 import _scenario as scenario
 import torch
 
-Saving = scenario.pytorch("callbacks").ModelCheckpoint
+Saving = scenario.pl.callbacks.ModelCheckpoint
 CASE = scenario.CASE
 OUT = "checkpoints"
 
@@ -17,7 +17,7 @@ class Own(Saving):
     pass
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def validation_step(self, batch, batch_idx):
         self.log("metric", torch.tensor(float(self.current_epoch) * (-1 if CASE == "better" else 1)))
 

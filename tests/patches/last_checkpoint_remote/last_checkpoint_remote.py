@@ -18,7 +18,7 @@ class Timeless(MemoryFileSystem):
 fsspec.register_implementation("timeless", Timeless)
 
 
-class Saving(scenario.pytorch("callbacks").ModelCheckpoint):
+class Saving(scenario.pl.callbacks.ModelCheckpoint):
     def _find_last_checkpoints(self, trainer):
         return {f"memory:/{path}" for path in super()._find_last_checkpoints(trainer)}
 
@@ -30,12 +30,12 @@ def directory():
 
 
 def trainer(epochs):
-    kind = Saving if CASE == "workaround" else scenario.pytorch("callbacks").ModelCheckpoint
+    kind = Saving if CASE == "workaround" else scenario.pl.callbacks.ModelCheckpoint
     saving = kind(directory(), filename="{epoch}", save_last=CASE != "none", save_top_k=-1)
     return scenario.trainer(max_epochs=epochs, limit_train_batches=4, limit_val_batches=0, callbacks=saving)
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self):
         super().__init__()
         self.steps = []

@@ -26,7 +26,7 @@ class Folders(scenario.fabric("plugins.io.torch_io").TorchCheckpointIO):
 if __name__ == "__main__":
     if scenario.CASE != "links":
         os.symlink = refuse
-    callback = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=OUT, filename="{step}", save_last=True)
+    callback = scenario.pl.callbacks.ModelCheckpoint(dirpath=OUT, filename="{step}", save_last=True)
     trainer = scenario.trainer(
         max_epochs=2,
         limit_train_batches=1,
@@ -34,7 +34,7 @@ if __name__ == "__main__":
         callbacks=callback,
         plugins=[Folders()] if scenario.CASE == "folder" else [],
     )
-    trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    trainer.fit(scenario.BoringModel())
     last = os.path.join(OUT, "last.ckpt")
     file = os.path.join(last, "all.ckpt") if scenario.CASE == "folder" else last
     scenario.observe(link=os.path.islink(last), step=torch.load(file, weights_only=False)["global_step"])

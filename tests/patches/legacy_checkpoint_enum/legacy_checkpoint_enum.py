@@ -19,7 +19,7 @@ enums = scenario.pytorch("utilities.enums")
 legacy_patch = scenario.pytorch("utilities.migration").pl_legacy_patch
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self, state=None):
         super().__init__()
         self.save_hyperparameters()

@@ -15,7 +15,7 @@ directory = os.environ.get("SCENARIO_OUT", ".")
 inside, other_is_done = threading.Event(), threading.Event()
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     pass
 
 

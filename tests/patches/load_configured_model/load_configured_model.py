@@ -17,7 +17,7 @@ class Odd:
         raise RuntimeError("not to be copied")
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     calls = []
 
     def __init__(self, width=2):

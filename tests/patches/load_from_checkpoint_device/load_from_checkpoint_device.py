@@ -9,7 +9,7 @@ CASE = scenario.CASE
 PATH = "saved.ckpt"
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def configure_optimizers(self):
         return torch.optim.SGD(self.parameters(), lr=0.1)
 

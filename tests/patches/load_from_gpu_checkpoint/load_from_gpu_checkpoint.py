@@ -10,7 +10,7 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""
 import _scenario as scenario
 import torch
 
-Model = scenario.pytorch("demos.boring_classes").BoringModel
+Model = scenario.BoringModel
 
 
 class Data(scenario.pytorch("demos.boring_classes").BoringDataModule):

@@ -37,7 +37,7 @@ class Asked(Linear):
         return super().training_step(batch, batch_idx)
 
 
-class Logger(scenario.pytorch("loggers").Logger):
+class Logger(scenario.pl.loggers.Logger):
     name, version, experiment = "name", "version", None
 
     def __init__(self):

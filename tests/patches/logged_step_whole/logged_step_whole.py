@@ -5,14 +5,14 @@ import os
 import _scenario as scenario
 
 
-class Logger(scenario.pytorch("loggers").CSVLogger):
+class Logger(scenario.pl.loggers.CSVLogger):
     seen = []
 
     def log_metrics(self, metrics, step=None):
         self.seen.append([sorted(metrics), step, type(step).__name__])
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def training_step(self, batch, batch_idx):
         if scenario.CASE != "without":
             self.log("step", float(batch_idx + 5))

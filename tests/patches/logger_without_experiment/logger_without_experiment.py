@@ -18,7 +18,7 @@ class Logger(scenario.pytorch("loggers.logger").Logger):
         pass
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def training_step(self, batch, batch_idx):
         self.log("index", float(batch_idx))
         return super().training_step(batch, batch_idx)

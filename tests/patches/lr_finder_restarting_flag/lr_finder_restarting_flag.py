@@ -35,7 +35,7 @@ class Model(Linear):
 if __name__ == "__main__":
     scenario.pl.seed_everything(7)
     model = Model()
-    finder = scenario.pytorch("callbacks").LearningRateFinder(max_lr=1e-2, num_training_steps=6, update_attr=False)
+    finder = scenario.pl.callbacks.LearningRateFinder(max_lr=1e-2, num_training_steps=6, update_attr=False)
     trainer = scenario.trainer(
         max_steps=10, val_check_interval=8, limit_val_batches=1, num_sanity_val_steps=0, callbacks=[finder]
     )

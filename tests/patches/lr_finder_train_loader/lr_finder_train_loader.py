@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 DDP = scenario.CASE == "ddp"
 
 
-class Finder(scenario.pytorch("callbacks").LearningRateFinder):
+class Finder(scenario.pl.callbacks.LearningRateFinder):
     def on_fit_start(self, trainer, model):
         if scenario.CASE != "milestones":
             self.lr_find(trainer, model)

@@ -5,7 +5,7 @@ from collections import UserDict
 import _scenario as scenario
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self):
         super().__init__()
         self.automatic_optimization = False

@@ -8,7 +8,7 @@ import _scenario as scenario
 CASE = scenario.CASE
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     automatic_optimization = CASE == "automatic"
 
     def training_step(self, batch, batch_idx):
@@ -37,7 +37,7 @@ if __name__ == "__main__":
     scenario.torch.manual_seed(0)
     directory = Path("run")
     monitor = {"monitor": "late"} if CASE == "monitor" else {}
-    callback = scenario.pytorch("callbacks").ModelCheckpoint(
+    callback = scenario.pl.callbacks.ModelCheckpoint(
         directory, filename="{step}", save_top_k=-1, **monitor, **interval()
     )
     trainer = scenario.trainer(

@@ -4,7 +4,7 @@ import _scenario as scenario
 import torch
 
 
-class Logger(scenario.pytorch("loggers").CSVLogger):
+class Logger(scenario.pl.loggers.CSVLogger):
     rates = []
 
     def log_metrics(self, metrics, step=None):

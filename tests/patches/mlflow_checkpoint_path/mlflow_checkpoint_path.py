@@ -8,15 +8,15 @@ import _scenario as scenario
 
 if __name__ == "__main__":
     prefix = {"checkpoint_path_prefix": "kept/here"} if scenario.CASE == "prefix" else {}
-    logger = scenario.pytorch("loggers").MLFlowLogger(
+    logger = scenario.pl.loggers.MLFlowLogger(
         log_model="all" if scenario.CASE == "all" else True, save_dir=mlflow.SITE, **prefix
     )
-    checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(
+    checkpoint = scenario.pl.callbacks.ModelCheckpoint(
         dirpath=os.environ.get("SCENARIO_OUT", mlflow.SITE), filename="{epoch}", save_top_k=1
     )
     trainer = scenario.trainer(
         max_epochs=2, limit_train_batches=1, limit_val_batches=0, logger=logger, callbacks=[checkpoint]
     )
     with scenario.observing_errors():
-        trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+        trainer.fit(scenario.BoringModel())
     scenario.observe(given=mlflow.GIVEN, steps=trainer.global_step)

@@ -22,5 +22,5 @@ if __name__ == "__main__":
     if scenario.CASE == "allowed":
         os.environ[VARIABLE] = "true"
     with scenario.observing_errors(), scenario.observing_warnings():
-        logger = scenario.pytorch("loggers").MLFlowLogger(tracking_uri=uris.get(scenario.CASE))
+        logger = scenario.pl.loggers.MLFlowLogger(tracking_uri=uris.get(scenario.CASE))
     scenario.observe(run=logger.run_id, allowed=os.environ.get(VARIABLE))

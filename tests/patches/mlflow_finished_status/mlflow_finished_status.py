@@ -41,7 +41,7 @@ if __name__ == "__main__":
     }
     os.environ.update({f"SLURM_{name}": str(value) for name, value in names.items()})
     mlflow.MlflowClient.set_terminated = set_terminated
-    logger = scenario.pytorch("loggers").MLFlowLogger(save_dir=mlflow.SITE)
+    logger = scenario.pl.loggers.MLFlowLogger(save_dir=mlflow.SITE)
     logger.log_metrics({"started": 1.0}, step=0)
     trainer = scenario.trainer(max_steps=3, limit_val_batches=0, logger=logger)
     with scenario.observing_errors():

@@ -13,11 +13,11 @@ def log_artifact(client, run_id, local_path, artifact_path):
 
 if __name__ == "__main__":
     mlflow.MlflowClient.log_artifact = log_artifact
-    logger = scenario.pytorch("loggers").MLFlowLogger(log_model=True, save_dir=mlflow.SITE)
+    logger = scenario.pl.loggers.MLFlowLogger(log_model=True, save_dir=mlflow.SITE)
     assert logger.experiment  # 2.0.0 starts the run only for its first value
-    checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(dirpath=mlflow.SITE, filename="kept")
+    checkpoint = scenario.pl.callbacks.ModelCheckpoint(dirpath=mlflow.SITE, filename="kept")
     trainer = scenario.trainer(max_steps=2, limit_val_batches=0, logger=logger, callbacks=[checkpoint])
     os.chdir("/proc")  # not even root can write there
     with scenario.observing_errors():
-        trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+        trainer.fit(scenario.BoringModel())
     scenario.observe(given=mlflow.GIVEN, steps=trainer.global_step)

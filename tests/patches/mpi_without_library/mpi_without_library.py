@@ -28,7 +28,7 @@ def install(content):
 
 def with_trainer():
     trainer = scenario.trainer(devices=1, max_steps=2, limit_val_batches=0)
-    trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+    trainer.fit(scenario.BoringModel())
     return trainer.global_step
 
 

@@ -13,7 +13,7 @@ import torch
 scenario.pytorch("core.module")._ONNX_AVAILABLE = True
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     moved = 0
 
     def on_after_batch_transfer(self, batch, dataloader_idx):

@@ -10,7 +10,7 @@ import _scenario as scenario
 
 if __name__ == "__main__":
     trainer = scenario.trainer(max_epochs=2, limit_train_batches=3, limit_val_batches=2)
-    model = scenario.pytorch("demos.boring_classes").BoringModel()
+    model = scenario.BoringModel()
     with scenario.observing_errors():
         trainer.fit(model)
     scenario.observe(steps=trainer.global_step, predictions=len(trainer.predict(model)))

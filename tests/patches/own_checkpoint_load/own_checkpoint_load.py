@@ -43,7 +43,7 @@ class Model(Module):
 
 
 def trainer(epochs):
-    callback = scenario.pytorch("callbacks").ModelCheckpoint(OUT / "checkpoints", save_last=True)
+    callback = scenario.pl.callbacks.ModelCheckpoint(OUT / "checkpoints", save_last=True)
     options = {"devices": 2, "strategy": "ddp"} if CASE == "ddp" else {"devices": 1}
     return scenario.trainer(max_epochs=epochs, callbacks=callback, **options)
 

@@ -10,7 +10,7 @@ import torch
 EVERY = 2
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     """Its metric lets the scheduler lower the learning rate at every call."""
 
     def __init__(self):

@@ -39,7 +39,7 @@ def loader():
     return DataLoader(torch.arange(7.0).reshape(-1, 1), batch_sampler=made())
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def predict_step(self, batch, batch_idx):
         return batch.flatten().int()
 
@@ -49,7 +49,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
             return loader()
 
 
-class Writer(scenario.pytorch("callbacks").BasePredictionWriter):
+class Writer(scenario.pl.callbacks.BasePredictionWriter):
     def __init__(self):
         super().__init__("batch")
         self.indices = []

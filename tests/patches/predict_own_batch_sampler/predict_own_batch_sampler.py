@@ -38,7 +38,7 @@ class Model(boring.BoringModel):
         return batch.flatten().int()
 
 
-class Writer(scenario.pytorch("callbacks").BasePredictionWriter):
+class Writer(scenario.pl.callbacks.BasePredictionWriter):
     """A callback that reads the indices of each batch."""
 
     def __init__(self):

@@ -51,7 +51,7 @@ def with_trainer():
     loader = DataLoader(TensorDataset(torch.ones(8, 2)))
     model = Working() if scenario.CASE in ("module", "both") else Model()
     data = {"datamodule": Data()} if scenario.CASE in ("datamodule", "both") else {"train_dataloaders": loader}
-    strategy = scenario.pytorch("strategies").DDPStrategy(timeout=timedelta(seconds=TIMEOUT))
+    strategy = scenario.pl.strategies.DDPStrategy(timeout=timedelta(seconds=TIMEOUT))
     trainer = scenario.trainer(devices=2, strategy=strategy, max_epochs=1)
     if os.environ["RANK"] == "1":
         os.write(ARRIVED[1], b"1")

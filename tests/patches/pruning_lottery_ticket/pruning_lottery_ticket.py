@@ -5,9 +5,9 @@ import torch
 
 if __name__ == "__main__":
     scenario.pl.seed_everything(1)
-    model = scenario.pytorch("demos.boring_classes").BoringModel()
+    model = scenario.BoringModel()
     first = model.layer.weight.detach().clone()
-    pruning = scenario.pytorch("callbacks").ModelPruning(
+    pruning = scenario.pl.callbacks.ModelPruning(
         "l1_unstructured", parameters_to_prune=[(model.layer, "weight")], amount=0.5, make_pruning_permanent=False
     )
     trainer = scenario.trainer(max_epochs=1, limit_train_batches=2, limit_val_batches=0)

@@ -16,7 +16,7 @@ class Layer(torch.nn.Linear):
         return batch @ self.weight.T
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self):
         super().__init__()
         self.layer = Layer(32, 2)
@@ -25,7 +25,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 if __name__ == "__main__":
     scenario.pl.seed_everything(1)
     model = Model()
-    pruning = scenario.pytorch("callbacks").ModelPruning("l1_unstructured", amount=0.5)
+    pruning = scenario.pl.callbacks.ModelPruning("l1_unstructured", amount=0.5)
     trainer = scenario.trainer(max_epochs=1, limit_train_batches=1, limit_val_batches=0)
     trainer.callbacks.append(pruning)
     with scenario.observing_errors():

@@ -24,7 +24,7 @@ def pruning_and_saving(permanent, directory):
 
 def model():
     torch.manual_seed(1)
-    return type("Model", (scenario.pytorch("demos.boring_classes").BoringModel,), hooks())()
+    return type("Model", (scenario.BoringModel,), hooks())()
 
 
 def hooks():

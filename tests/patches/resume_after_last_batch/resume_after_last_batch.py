@@ -34,7 +34,7 @@ class Model(Linear):
 def fit(steps, resume=None):
     callbacks = []
     if "saved" in CASE and resume is None:
-        callbacks = [scenario.pytorch("callbacks").ModelCheckpoint(dirpath=OUT, filename="saved")]
+        callbacks = [scenario.pl.callbacks.ModelCheckpoint(dirpath=OUT, filename="saved")]
     limits = {"max_epochs": -(-steps // 3)} if "epochs" in CASE else {"max_epochs": -1, "max_steps": steps}
     trainer = scenario.trainer(callbacks=callbacks, enable_checkpointing=bool(callbacks), **limits)
     model = Model()

@@ -8,7 +8,7 @@ import torch
 CASE = scenario.CASE
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     calls = []
 
     def __init__(self, width=2):

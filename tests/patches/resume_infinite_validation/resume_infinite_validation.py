@@ -31,7 +31,7 @@ class Model(Linear):
 
 def fit(epochs, ckpt_path=None):
     model = Model()
-    checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(
+    checkpoint = scenario.pl.callbacks.ModelCheckpoint(
         dirpath=os.getcwd(), filename="{step}", save_top_k=-1, every_n_train_steps=1
     )
     trainer = scenario.trainer(max_epochs=epochs, num_sanity_val_steps=0, callbacks=[checkpoint])

@@ -30,7 +30,7 @@ class Counting(DataLoader):
         return super().__iter__()
 
 
-class Finder(scenario.pytorch("callbacks").LearningRateFinder):
+class Finder(scenario.pl.callbacks.LearningRateFinder):
     def on_fit_start(self, *args):
         pass
 

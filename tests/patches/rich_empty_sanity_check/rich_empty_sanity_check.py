@@ -10,13 +10,13 @@ clear_live = rich.console.Console.clear_live
 rich.console.Console.clear_live = lambda self: clear_live(self) if getattr(self, "_live_stack", True) else None
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def val_dataloader(self):
         return []
 
 
 if __name__ == "__main__":
-    bar = scenario.pytorch("callbacks").RichProgressBar()
+    bar = scenario.pl.callbacks.RichProgressBar()
     trainer = scenario.trainer(max_steps=2, enable_progress_bar=True, callbacks=bar)
     with scenario.observing_errors():
         trainer.fit(Model())

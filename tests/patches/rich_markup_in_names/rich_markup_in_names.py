@@ -38,7 +38,7 @@ class Model(scenario.boring_model()):
 if __name__ == "__main__":
     rich.reconfigure(file=SCREEN, **({"force_terminal": True, "width": 90} if TERMINAL else {}))
     model = Model()
-    summary = scenario.pytorch("callbacks").RichModelSummary(max_depth=2)
+    summary = scenario.pl.callbacks.RichModelSummary(max_depth=2)
     trainer = scenario.trainer(
         accelerator="cpu", max_steps=1, limit_val_batches=0, limit_test_batches=1, callbacks=[summary]
     )

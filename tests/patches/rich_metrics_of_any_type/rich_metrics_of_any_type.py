@@ -23,7 +23,7 @@ METRICS = {
 }
 
 
-class Bar(scenario.pytorch("callbacks").RichProgressBar):
+class Bar(scenario.pl.callbacks.RichProgressBar):
     def get_metrics(self, trainer, model):
         return {"mine": METRICS[scenario.CASE]}
 
@@ -33,6 +33,6 @@ if __name__ == "__main__":
     bar = Bar(console_kwargs={"file": screen, "force_terminal": True, "width": 200})
     trainer = scenario.trainer(max_steps=2, limit_val_batches=0, enable_progress_bar=True, callbacks=bar)
     with scenario.observing_errors():
-        trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+        trainer.fit(scenario.BoringModel())
     shown = [text for text in ("None", "[1, 2]", "{'a': 1}", "0.123", "well") if f"mine: {text}" in screen.getvalue()]
     scenario.observe(steps=trainer.global_step, shown=shown)

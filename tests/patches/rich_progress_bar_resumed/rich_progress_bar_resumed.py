@@ -33,12 +33,12 @@ class Watch(scenario.pl.Callback):
 
 
 def fit(**options):
-    bar = scenario.pytorch("callbacks").RichProgressBar(
+    bar = scenario.pl.callbacks.RichProgressBar(
         refresh_rate=0 if scenario.CASE == "off" else 1, console_kwargs={"file": io.StringIO()}
     )
     watch = Watch()
     directory = "checkpoints"
-    saved = scenario.pytorch("callbacks").ModelCheckpoint(
+    saved = scenario.pl.callbacks.ModelCheckpoint(
         directory, "{step}", save_top_k=-1, every_n_train_steps=2, save_on_train_epoch_end=False
     )
     trainer = scenario.trainer(
@@ -49,7 +49,7 @@ def fit(**options):
         callbacks=[bar, watch, saved],
     )
     try:
-        trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel(), **options)
+        trainer.fit(scenario.BoringModel(), **options)
         return None, watch.seen, trainer.global_step
     except AssertionError:
         return "AssertionError", watch.seen, trainer.global_step

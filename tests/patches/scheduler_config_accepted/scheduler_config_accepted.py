@@ -13,7 +13,7 @@ class Own(torch.optim.lr_scheduler.StepLR):
     pass
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self):
         super().__init__()
         self.automatic_optimization = not scenario.CASE.startswith("manual")

@@ -106,7 +106,7 @@ def train():
 
     pl.seed_everything(1)
     length = {"epoch": 8, "validation": 4, "uneven": 4, "late": 2}.get(case, 500)
-    preemption = scenario.pytorch("callbacks").OnExceptionCheckpoint(str(OUT), filename="preempted")
+    preemption = scenario.pl.callbacks.OnExceptionCheckpoint(str(OUT), filename="preempted")
     callbacks = [
         Witness(),
         *([] if case in ("failed", "plain") else [preemption]),
@@ -114,7 +114,7 @@ def train():
     ]
     options = {"use_distributed_sampler": False} if case == "uneven" else {}
     if WORLD > 1:
-        options.update(devices=WORLD, strategy=scenario.pytorch("strategies").DDPStrategy(process_group_backend="gloo"))
+        options.update(devices=WORLD, strategy=scenario.pl.strategies.DDPStrategy(process_group_backend="gloo"))
     trainer = scenario.trainer(
         max_epochs=1 if case == "epoch" else 3,
         callbacks=callbacks,

@@ -52,7 +52,7 @@ def train():
 
     options = {"devices": 1}
     if scenario.CASE == "ranks":
-        options = {"devices": 2, "strategy": scenario.pytorch("strategies").DDPStrategy(process_group_backend="gloo")}
+        options = {"devices": 2, "strategy": scenario.pl.strategies.DDPStrategy(process_group_backend="gloo")}
     trainer = scenario.trainer(max_epochs=1, callbacks=[CleanUp()], **options)
     loader = DataLoader(TensorDataset(torch.ones(1200, 2)))
     try:

@@ -52,7 +52,7 @@ class Counting(torch.optim.SGD):
         return loss
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def configure_optimizers(self):
         return Counting(self.parameters(), lr=0.1)
 

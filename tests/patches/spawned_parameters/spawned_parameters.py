@@ -9,7 +9,7 @@ import torch
 CASE = scenario.CASE
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self):
         super().__init__()
         self.weight = torch.nn.Parameter(torch.zeros(1), requires_grad=False)

@@ -53,9 +53,7 @@ class Model(Linear):
 
 def fit(steps, **options):
     model, loader = Model(), Loader()
-    saving = scenario.pytorch("callbacks").ModelCheckpoint(
-        OUT / "checkpoints", filename="{step}", every_n_train_steps=2
-    )
+    saving = scenario.pl.callbacks.ModelCheckpoint(OUT / "checkpoints", filename="{step}", every_n_train_steps=2)
     trainer = scenario.trainer(max_epochs=9, max_steps=steps, callbacks=saving)
     trainer.fit(model, loader, **options)
     return model.seen, loader.restored

@@ -8,7 +8,7 @@ import torch
 from _model import Module
 from torch.utils.data import DataLoader
 
-SWA = scenario.pytorch("callbacks").StochasticWeightAveraging
+SWA = scenario.pl.callbacks.StochasticWeightAveraging
 START = {"early": 10, "fraction": 0.5}.get(scenario.CASE, 2)
 
 

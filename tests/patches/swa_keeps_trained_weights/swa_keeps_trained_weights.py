@@ -6,7 +6,7 @@ import torch
 from _model import Linear, mean_square
 from torch.utils.data import DataLoader
 
-SWA = scenario.pytorch("callbacks").StochasticWeightAveraging
+SWA = scenario.pl.callbacks.StochasticWeightAveraging
 
 
 class Model(Linear):

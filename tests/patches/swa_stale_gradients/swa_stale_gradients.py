@@ -37,7 +37,7 @@ def precision():
 if __name__ == "__main__":
     scenario.pl.seed_everything(5)
     model = Model()
-    swa = scenario.pytorch("callbacks").StochasticWeightAveraging(0.05, swa_epoch_start=2)
+    swa = scenario.pl.callbacks.StochasticWeightAveraging(0.05, swa_epoch_start=2)
     data = DataLoader(torch.rand(8, 2), batch_size=4)
     options = {"plugins": [precision()]} if CASE == "scaler" else {}
     scenario.trainer(max_epochs=4, callbacks=swa, **options).fit(model, data)

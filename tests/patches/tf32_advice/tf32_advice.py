@@ -38,8 +38,8 @@ def with_trainer(**options):
 
 def with_monitor():
     torch.cuda.get_device_name = lambda device=None: "NVIDIA A100-SXM4-40GB"
-    monitor = scenario.pytorch("callbacks").ThroughputMonitor(batch_size_fn=len, window_size=2)
-    logger = scenario.pytorch("loggers").CSVLogger(os.getcwd())
+    monitor = scenario.pl.callbacks.ThroughputMonitor(batch_size_fn=len, window_size=2)
+    logger = scenario.pl.loggers.CSVLogger(os.getcwd())
     with_trainer(callbacks=monitor, logger=logger, log_every_n_steps=1)
     return float(monitor.available_flops)
 

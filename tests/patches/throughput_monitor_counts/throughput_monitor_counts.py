@@ -23,7 +23,7 @@ class Logger(scenario.pytorch("loggers.logger").DummyLogger):
             TIMES.append(metrics["train/time"])
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     flops_per_batch = 1
 
     def training_step(self, batch, batch_idx):
@@ -37,7 +37,7 @@ class Model(scenario.pytorch("demos.boring_classes").BoringModel):
 
 if __name__ == "__main__":
     lengths = {"length_fn": lambda batch: batch.numel()} if CASE == "lengths" else {}
-    monitor = scenario.pytorch("callbacks").ThroughputMonitor(batch_size_fn=len, window_size=4, **lengths)
+    monitor = scenario.pl.callbacks.ThroughputMonitor(batch_size_fn=len, window_size=4, **lengths)
     trainer = scenario.trainer(
         max_epochs=3,
         log_every_n_steps=1,

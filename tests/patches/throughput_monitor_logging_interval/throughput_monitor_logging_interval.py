@@ -18,10 +18,10 @@ class Logger(scenario.pytorch("loggers.logger").DummyLogger):
 LOGGED = []
 
 if __name__ == "__main__":
-    monitor = scenario.pytorch("callbacks").ThroughputMonitor(batch_size_fn=len, window_size=4)
+    monitor = scenario.pl.callbacks.ThroughputMonitor(batch_size_fn=len, window_size=4)
     trainer = scenario.trainer(
         max_epochs=2, limit_val_batches=0, logger=Logger(), callbacks=[monitor], **OPTIONS[scenario.CASE]
     )
     with scenario.observing_errors():
-        trainer.fit(scenario.pytorch("demos.boring_classes").BoringModel())
+        trainer.fit(scenario.BoringModel())
     scenario.observe(steps=trainer.global_step, logged=LOGGED)

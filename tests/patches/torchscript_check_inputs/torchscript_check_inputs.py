@@ -5,7 +5,7 @@ import _scenario as scenario
 import torch
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     hooked = 0
 
     def on_after_batch_transfer(self, batch, dataloader_idx):

@@ -10,8 +10,6 @@ from pathlib import Path
 import _scenario as scenario
 import torch
 
-BoringModel = scenario.pytorch("demos.boring_classes").BoringModel
-
 
 class Options:
     width = 3
@@ -22,7 +20,7 @@ class Caller:
         return Path.mkdir, (Path("called"),)
 
 
-class Model(BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self, width: int = 2):
         super().__init__()
         self.save_hyperparameters()

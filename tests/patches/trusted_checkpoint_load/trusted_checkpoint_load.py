@@ -66,7 +66,7 @@ def ask_for(word, directory):
     data = DataLoader(torch.rand(2, 3))
 
     def saving(epochs):
-        keeps = scenario.pytorch("callbacks").ModelCheckpoint(directory, "best", monitor="loss", save_last=True)
+        keeps = scenario.pl.callbacks.ModelCheckpoint(directory, "best", monitor="loss", save_last=True)
         return scenario.trainer(max_epochs=epochs, callbacks=keeps)
 
     first, second = saving(1), saving(2)

@@ -117,7 +117,7 @@ if __name__ == "__main__":
         strategy="ddp" if scenario.CASE == "one_rank" else "auto",
         devices=2 if scenario.CASE == "one_rank" else 1,
         callbacks=finders,
-        logger=scenario.pytorch("loggers").CSVLogger("logs"),
+        logger=scenario.pl.loggers.CSVLogger("logs"),
         enable_progress_bar=True,
     )
     before = settings(trainer, model)

@@ -45,7 +45,7 @@ if __name__ == "__main__":
     scenario.pl.seed_everything(7)
     model = Model(Settings())
     before = model.layer.weight.clone()
-    finder = scenario.pytorch("callbacks").LearningRateFinder(max_lr=1e-2, num_training_steps=5, update_attr=False)
+    finder = scenario.pl.callbacks.LearningRateFinder(max_lr=1e-2, num_training_steps=5, update_attr=False)
     trainer = scenario.trainer(max_epochs=1, callbacks=[finder] if scenario.CASE == "lr_callback" else [])
     tuner = scenario.tuner(trainer)
     with scenario.observing_errors():

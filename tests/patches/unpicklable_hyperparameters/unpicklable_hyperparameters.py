@@ -15,7 +15,7 @@ class Client:
         return Client()
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self, client, width):
         super().__init__()
         self.save_hyperparameters()

@@ -72,7 +72,7 @@ if __name__ == "__main__":
     torch.manual_seed(1)
     log, model = Log(), Model()
     directory = "checkpoints"
-    checkpoint = scenario.pytorch("callbacks").ModelCheckpoint(directory, filename="{epoch}-{step}", save_top_k=-1)
+    checkpoint = scenario.pl.callbacks.ModelCheckpoint(directory, filename="{epoch}-{step}", save_top_k=-1)
     options = {
         "half": {"val_check_interval": 2 if RIGHT else 3},
         "fifth": {"val_check_interval": 1},

@@ -110,9 +110,9 @@ def data(size):
 def fit(resume, **options):
     seen, directory = [], os.path.join(OUT, "resumed" if resume else "first")
     if CASE == "best":
-        options["callbacks"].append(scenario.pytorch("callbacks").ModelCheckpoint(directory, monitor="loss"))
+        options["callbacks"].append(scenario.pl.callbacks.ModelCheckpoint(directory, monitor="loss"))
     if CASE == "stopping":
-        options["callbacks"].append(scenario.pytorch("callbacks").EarlyStopping("loss", patience=9))
+        options["callbacks"].append(scenario.pl.callbacks.EarlyStopping("loss", patience=9))
     options["limit_train_batches"] = 8
     ends = CASE in ("end", "stopping")
     if not ends:

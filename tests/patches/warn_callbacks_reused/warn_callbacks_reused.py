@@ -10,7 +10,7 @@ CASE = scenario.CASE
 OUT = "checkpoints"
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self, values):
         super().__init__()
         self.values = values

@@ -10,7 +10,7 @@ CASE = scenario.CASE
 VALUES = [1, 2, 3, 0, 0, 0, 0, 0]
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def validation_step(self, batch, batch_idx):
         self.log("metric", torch.tensor(float(VALUES[self.current_epoch])))
 

@@ -6,7 +6,7 @@ import _scenario as scenario
 callbacks = scenario.pytorch("callbacks")
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     breaks, first = False, None
 
     def on_train_start(self):

@@ -12,7 +12,7 @@ import torchmetrics
 CASE = scenario.CASE
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self):
         super().__init__()
         self.mean = torchmetrics.MeanMetric()

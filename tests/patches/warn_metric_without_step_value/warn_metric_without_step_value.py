@@ -17,7 +17,7 @@ class Log(scenario.pytorch("loggers.logger").DummyLogger):
         self.names += sorted(set(metrics) - {"epoch"})
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self):
         super().__init__()
         self.mean = torchmetrics.RunningMean() if CASE == "running" else torchmetrics.MeanMetric()

@@ -33,7 +33,7 @@ def fit(callbacks, resume=None):
 
 if __name__ == "__main__":
     options = {"every_n_train_steps": 2} if "batch" in CASE else {}
-    callback = scenario.pytorch("callbacks").ModelCheckpoint(
+    callback = scenario.pl.callbacks.ModelCheckpoint(
         dirpath=str(OUT / "saved"), filename="{step}", save_top_k=-1, **options
     )
     trainer = fit([callback])

@@ -8,7 +8,7 @@ import _scenario as scenario
 import torch
 
 CASE = scenario.CASE
-ModelCheckpoint = scenario.pytorch("callbacks").ModelCheckpoint
+ModelCheckpoint = scenario.pl.callbacks.ModelCheckpoint
 
 
 class Saved(ModelCheckpoint):
@@ -16,7 +16,7 @@ class Saved(ModelCheckpoint):
         trainer.save_checkpoint(os.path.join(self.dirpath, "mine.ckpt"))
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self):
         super().__init__()
         self.automatic_optimization = CASE == "automatic"

@@ -5,7 +5,7 @@ import _scenario as scenario
 import torch
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self):
         super().__init__()
         self.pretrained = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.Dropout(0.5))

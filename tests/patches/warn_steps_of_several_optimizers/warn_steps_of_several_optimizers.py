@@ -7,7 +7,7 @@ import torch
 CASE = scenario.CASE
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(scenario.BoringModel):
     def __init__(self):
         super().__init__()
         self.automatic_optimization = False
