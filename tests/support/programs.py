@@ -15,10 +15,21 @@ from typing import Any, Callable, Optional
 
 import pytest
 
-from tests.equivalence.proof import Observations, Proof, ends_with, everything, observes, only, proofs, sees
+from tests.equivalence.proof import COMPILE, Observations, Proof, ends_with, everything, observes, only, proofs, sees
 from tests.support.variants import Result, Variant, distribution_of, run
 
-__all__ = ["Observations", "Program", "Proof", "ends_with", "everything", "observes", "only", "proofs", "sees"]
+__all__ = [
+    "COMPILE",
+    "Observations",
+    "Program",
+    "Proof",
+    "ends_with",
+    "everything",
+    "observes",
+    "only",
+    "proofs",
+    "sees",
+]
 Check = Callable[[Result], bool]
 
 
@@ -173,6 +184,10 @@ class Program:
             assert shim.ok and (right is None or right(shim)), shim
 
         return self._parametrized(test, cases, on)
+
+    def proof(self, shows_bug: Check, case: str = "", **fields: Any) -> Proof:
+        """Return the patch's proof of one case."""
+        return Proof(self.patch, shows_bug, case, **fields)
 
     def proofs(self, shows_bug: Check, *cases: str, **fields: Any) -> tuple[Proof, ...]:
         """Return the patch's proofs, see :func:`tests.equivalence.proof.proofs`."""

@@ -1,12 +1,11 @@
-from tests.support.programs import Program, Proof, sees
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("batch-size-finder-limit", "2.6.6", alone=True)
 
 test_search_that_ends_below_the_limit_is_unchanged = PROGRAM.unchanged("oom", "small", "trials")
 
 PROOFS = tuple(
-    Proof(
-        "batch-size-finder-limit",
+    PROGRAM.proof(
         sees(lambda seen: seen["found"] >= 20 and not seen["is_tried"]),
         case=case,
         recommended={"power": "trials", "binsearch": "binsearch-trials"}[case],

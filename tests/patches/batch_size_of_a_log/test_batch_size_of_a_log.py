@@ -1,7 +1,6 @@
-from tests.support.programs import Program, Proof, only, sees
+from tests.support.programs import Program, only, sees
 
-NAME = "batch-size-of-a-log"
-PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning")
+PROGRAM = Program("batch-size-of-a-log", "2.6.6", "pytorch-lightning")
 
 test_batch_without_tensors_is_refused_as_on_stock = PROGRAM.unchanged(
     "none",
@@ -12,8 +11,7 @@ test_batch_without_tensors_is_refused_as_on_stock = PROGRAM.unchanged(
 
 
 PROOFS = tuple(
-    Proof(
-        NAME,
+    PROGRAM.proof(
         sees(lambda seen, warned=warned: (seen["looks"], seen["warned"]) == (200, warned)),
         case,
         observed=only("mean", "warned"),

@@ -3,10 +3,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.programs import Observations, Program, Proof, sees
+from tests.support.programs import Observations, Program, sees
 
-PATCH = "checkpoint-class-imports"
-PROGRAM = Program(PATCH, "2.6.6", toggle="security")
+PROGRAM = Program("checkpoint-class-imports", "2.6.6", toggle="security")
 NEWEST = "2.6.6"
 REFUSED = "ValueError: The checkpoint's hyperparameters name '_named_in_file', a module that has not been imported"
 pytestmark = pytest.mark.skipif(
@@ -74,8 +73,7 @@ def _refused(observations: Observations) -> Any:
 
 
 PROOFS = tuple(
-    Proof(
-        PATCH,
+    PROGRAM.proof(
         sees(lambda seen: seen["imported"]),
         case=case,
         since=since,

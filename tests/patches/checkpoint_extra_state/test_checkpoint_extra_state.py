@@ -1,4 +1,4 @@
-from tests.support.programs import Program, Proof, observes, sees
+from tests.support.programs import Program, observes, sees
 
 PROGRAM = Program("checkpoint-extra-state", "2.0.2")
 
@@ -9,8 +9,7 @@ test_state_dict_that_starts_with_a_tensor_loads_as_on_stock = PROGRAM.unchanged(
 )
 
 PROOFS = tuple(
-    Proof(
-        "checkpoint-extra-state",
+    PROGRAM.proof(
         observes({"error": ERROR, "loaded": None, "remembered": None}),
         case=case,
         right=observes({"error": None, "loaded": ["cpu", case == "model"], "remembered": "seven"}),

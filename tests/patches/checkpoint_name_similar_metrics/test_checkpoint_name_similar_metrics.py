@@ -1,4 +1,4 @@
-from tests.support.programs import Program, Proof, observes, sees
+from tests.support.programs import Program, observes, sees
 
 PROGRAM = Program("checkpoint-name-similar-metrics", "2.0.0")
 
@@ -19,11 +19,6 @@ test_correct_names_are_unchanged = PROGRAM.unchanged(
 )
 
 PROOFS = tuple(
-    Proof(
-        "checkpoint-name-similar-metrics",
-        observes({"error": ERROR, "files": []}),
-        case=case,
-        right=observes({"error": None, "files": names}),
-    )
+    PROGRAM.proof(observes({"error": ERROR, "files": []}), case=case, right=observes({"error": None, "files": names}))
     for case, names in NAMES.items()
 )

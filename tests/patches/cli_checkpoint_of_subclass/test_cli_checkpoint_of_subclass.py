@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support.programs import Program, Proof, observes, sees
+from tests.support.programs import Program, observes, sees
 
 PROGRAM = Program("cli-checkpoint-of-subclass", "2.5.6")
 
@@ -24,8 +24,7 @@ test_other_checkpoints_are_unchanged = PROGRAM.unchanged(
 test_other_releases_are_unchanged = PROGRAM.unchanged("subclass", on=("2.5.4", "2.6.0"))
 
 PROOFS = tuple(
-    Proof(
-        "cli-checkpoint-of-subclass",
+    PROGRAM.proof(
         observes(LOST),
         case=case,
         right=sees(lambda seen, made=made: (seen["error"], seen["made"], seen["values"]) == (None, *made)),

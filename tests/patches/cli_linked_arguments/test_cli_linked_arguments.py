@@ -1,4 +1,4 @@
-from tests.support.programs import Program, Proof, only, sees
+from tests.support.programs import Program, only, sees
 
 PROGRAM = Program("cli-linked-arguments", "2.5.1")
 
@@ -14,8 +14,7 @@ def test_nested_linked_argument_is_saved():
 test_checkpoint_is_unchanged = PROGRAM.unchanged("object", "parse")
 
 PROOFS = tuple(
-    Proof(
-        "cli-linked-arguments",
+    PROGRAM.proof(
         sees(lambda seen: (seen["made"], seen["loaded"]) == (7, 0)),
         case=case,
         since=since,

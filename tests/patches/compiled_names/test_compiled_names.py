@@ -1,5 +1,5 @@
 from tests.differential.trial import difference
-from tests.support.programs import COMPILE, Program, Proof, sees
+from tests.support.programs import COMPILE, Program, sees
 
 PROGRAM = Program("compiled-names", "2.6.6", "pytorch-lightning")
 
@@ -26,8 +26,7 @@ def test_model_with_a_traced_part_refuses_as_on_stock():
 
 
 PROOFS = tuple(
-    Proof(
-        "compiled-names",
+    PROGRAM.proof(
         lambda result: not result.ok and "_orig_mod" in result.output and "Missing key(s)" in result.output,
         case=case,
         recommended=f"{case}-same",

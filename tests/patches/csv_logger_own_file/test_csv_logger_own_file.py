@@ -1,4 +1,4 @@
-from tests.support.programs import Program, Proof, ends_with, sees
+from tests.support.programs import Program, ends_with, sees
 
 PROGRAM = Program("csv-logger-own-file", "2.2.0", "pytorch-lightning", toggle="all")
 
@@ -17,8 +17,6 @@ def sorted_rows(observations):
 
 
 PROOFS = (
-    Proof(
-        "csv-logger-own-file", sees(lambda seen: len(seen.get("files", {}).get("mine", ())) == 5), observed=sorted_rows
-    ),
-    Proof("csv-logger-own-file", ends_with(MESSAGE), case="other", observed=sorted_rows),
+    PROGRAM.proof(sees(lambda seen: len(seen.get("files", {}).get("mine", ())) == 5), observed=sorted_rows),
+    PROGRAM.proof(ends_with(MESSAGE), case="other", observed=sorted_rows),
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support.programs import Program, Proof, sees
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("csv-logger-step", "2.6.6", "pytorch-lightning")
 
@@ -31,6 +31,6 @@ test_custom_writer_receives_the_arguments_of_stock = PROGRAM.unchanged(
 )
 
 PROOFS = (
-    Proof("csv-logger-step", sees(lambda seen: seen["steps"][2] == 0), recommended="step"),
-    Proof("csv-logger-step", sees(lambda seen: seen["steps"][1] == 0), case="every", recommended="step"),
+    PROGRAM.proof(sees(lambda seen: seen["steps"][2] == 0), recommended="step"),
+    PROGRAM.proof(sees(lambda seen: seen["steps"][1] == 0), case="every", recommended="step"),
 )

@@ -1,4 +1,4 @@
-from tests.support.programs import Program, Proof, sees
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("dataloader-check-without-iterating", "2.0.7", alone=True)
 
@@ -7,10 +7,7 @@ def _started(train, validation):
     return sees(lambda seen: (seen["train"], seen["validation"]) == (train, validation))
 
 
-PROOFS = (
-    Proof("dataloader-check-without-iterating", _started(3, 3), case="fit"),
-    Proof("dataloader-check-without-iterating", _started(0, 2), case="validate"),
-)
+PROOFS = (PROGRAM.proof(_started(3, 3), case="fit"), PROGRAM.proof(_started(0, 2), case="validate"))
 
 
 def test_object_that_is_not_iterable_is_refused():

@@ -1,4 +1,4 @@
-from tests.support.programs import Program, Proof, observes, sees
+from tests.support.programs import Program, observes, sees
 
 PROGRAM = Program("default-dtype-restored", "2.0.0")
 
@@ -18,6 +18,6 @@ OWN = [
     observes({"error": None, "default": f"torch.{dtype}", "made": f"torch.{dtype}"}) for dtype in ("float32", "float64")
 ]
 PROOFS = (
-    *(Proof("default-dtype-restored", DOUBLE, case=case, right=SINGLE) for case in ("trainer", "fabric")),
-    Proof("default-dtype-restored", OWN[0], case="own", right=OWN[1]),
+    *(PROGRAM.proof(DOUBLE, case=case, right=SINGLE) for case in ("trainer", "fabric")),
+    PROGRAM.proof(OWN[0], case="own", right=OWN[1]),
 )

@@ -1,10 +1,9 @@
-from tests.support.programs import Program, Proof, ends_with, only
+from tests.support.programs import Program, ends_with, only
 
 PROGRAM = Program("fit-on-weights-alone", "2.6.6", toggle="fit-on-weights-alone")
 
 PROOFS = tuple(
-    Proof(
-        "fit-on-weights-alone",
+    PROGRAM.proof(
         ends_with("Trying to restore optimizer state but checkpoint contains only the model"),
         case=case,
         observed=only("seen", "weights", "lr"),

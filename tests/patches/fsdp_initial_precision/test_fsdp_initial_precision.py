@@ -1,6 +1,6 @@
 from typing import Callable
 
-from tests.support.programs import Program, Proof, sees
+from tests.support.programs import Program, sees
 from tests.support.variants import Result
 
 PROGRAM = Program("fsdp-initial-precision", "2.6.1", options={"simulated_cuda": True})
@@ -22,14 +22,8 @@ def _dtypes(name: str) -> Callable[[Result], bool]:
 
 
 PROOFS = tuple(
-    Proof(
-        "fsdp-initial-precision",
-        _dtypes(half),
-        case=case,
-        since="2.1.0",
-        simulated_cuda=True,
-        one_card=True,
-        right=_dtypes("torch.float32"),
+    PROGRAM.proof(
+        _dtypes(half), case=case, since="2.1.0", simulated_cuda=True, one_card=True, right=_dtypes("torch.float32")
     )
     for case, half in (("fabric", "torch.bfloat16"), ("trainer", "torch.float16"))
 )

@@ -1,17 +1,11 @@
 from lightning_patches.patch import Need
-from tests.support.programs import Program, Proof, ends_with
+from tests.support.programs import Program, ends_with
 
 PROGRAM = Program("fused-optimizer-clipping", "2.6.6", alone=True)
 
 MESSAGE = "does not allow for gradient clipping because it performs unscaling of gradients internally"
 PROOFS = tuple(
-    Proof(
-        "fused-optimizer-clipping",
-        ends_with(MESSAGE),
-        case=case,
-        recommended=recommended,
-        needs=(Need("torch.optim:SGD", "fused"),),
-    )
+    PROGRAM.proof(ends_with(MESSAGE), case=case, recommended=recommended, needs=(Need("torch.optim:SGD", "fused"),))
     for case, recommended in (("fused", "by_hand"), ("value", "value_by_hand"))
 )
 

@@ -1,4 +1,4 @@
-from tests.support.programs import Program, Proof, sees
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("hparams-that-yaml-refuses", "2.2.5", "pytorch-lightning")
 
@@ -17,8 +17,7 @@ test_serializable_hparams_are_written_as_on_stock = PROGRAM.unchanged(
 )
 
 PROOFS = tuple(
-    Proof(
-        "hparams-that-yaml-refuses",
+    PROGRAM.proof(
         sees(lambda seen: (seen["error"] or "").startswith(ERROR)),
         case=case,
         right=sees(

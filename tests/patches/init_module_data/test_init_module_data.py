@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.programs import Program, Proof, sees
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("init-module-data", "2.1.0", options={"simulated_cuda": True})
 
@@ -123,8 +123,7 @@ def test_block_works_as_decorator_and_opens_twice(version: str) -> None:
 
 
 PROOFS = (
-    Proof(
-        "init-module-data",
+    PROGRAM.proof(
         sees(lambda seen: "Expected a 'cuda' device type for generator" in str(seen["inside"]["shuffled"]["error"])),
         case="ddp",
         simulated_cuda=True,
@@ -133,8 +132,7 @@ PROOFS = (
         observed=lambda ranks: [rank["inside"] for rank in ranks],
         recommended_observed=lambda ranks: [rank["outside"] for rank in ranks],
     ),
-    Proof(
-        "init-module-data",
+    PROGRAM.proof(
         sees(lambda seen: "Expected a 'cuda' device type for generator" in str(seen["inside"]["shuffled"]["error"])),
         case="fabric",
         simulated_cuda=True,

@@ -1,12 +1,11 @@
-from tests.support.programs import Program, Proof, sees
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("interval-without-validation", "2.2.5", "pytorch-lightning")
 
 OLD = ["2.0.0", "2.2.5", "2.6.1"]
 
 PROOFS = tuple(
-    Proof(
-        "interval-without-validation",
+    PROGRAM.proof(
         sees(lambda seen: (seen["error"] or "").startswith("`val_check_interval` (100) must be less than or equal")),
         case=case,
         right=sees(lambda seen, warned=warned: (seen["steps"], seen["warned"]) == (8, warned)),

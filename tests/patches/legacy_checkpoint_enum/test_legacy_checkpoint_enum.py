@@ -1,10 +1,9 @@
-from tests.support.programs import Program, Proof, sees
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("legacy-checkpoint-enum", "2.0.5")
 
 PROOFS = tuple(
-    Proof(
-        "legacy-checkpoint-enum",
+    PROGRAM.proof(
         sees(lambda seen: (seen["error"] or "").endswith("has no attribute '_FaultTolerantMode'")),
         case=case,
         since="2.0.0" if case == "fit" else "",

@@ -1,4 +1,4 @@
-from tests.support.programs import Program, Proof, only, sees
+from tests.support.programs import Program, only, sees
 
 PROGRAM = Program("load-configured-model", "2.1.4")
 
@@ -14,15 +14,13 @@ def test_error_is_unchanged_if_configure_model_makes_no_difference():
 
 
 PROOFS = (
-    Proof(
-        "load-configured-model",
+    PROGRAM.proof(
         sees(lambda seen: "Unexpected key(s) in state_dict" in (seen["error"] or "")),
         since="2.1.0",
         observed=only("error", "same", "bias"),
         right=sees(lambda seen: seen["error"] is None and seen["same"]),
     ),
-    Proof(
-        "load-configured-model",
+    PROGRAM.proof(
         sees(lambda seen: "object has no attribute 'head'" in (seen["error"] or "")),
         case="hook",
         since="2.1.0",

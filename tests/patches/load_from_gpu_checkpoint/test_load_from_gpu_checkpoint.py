@@ -1,7 +1,6 @@
-from tests.support.programs import Program, Proof, ends_with, observes, sees
+from tests.support.programs import Program, ends_with, observes, sees
 
-NAME = "load-from-gpu-checkpoint"
-PROGRAM = Program(NAME, "2.0.9", alone=True)
+PROGRAM = Program("load-from-gpu-checkpoint", "2.0.9", alone=True)
 LOADED = {"same": True, "device": "cpu", "done": True}
 
 test_loadable_checkpoint_is_loaded_as_on_stock = PROGRAM.unchanged("cpu", "given", check=observes(LOADED))
@@ -12,6 +11,6 @@ test_wrapper_of_torch_load_gets_the_arguments_of_stock = PROGRAM.unchanged(
 
 REFUSED = ends_with("Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False")
 PROOFS = (
-    Proof(NAME, REFUSED, right=sees(lambda seen: seen == LOADED)),
-    Proof(NAME, REFUSED, case="datamodule", right=sees(lambda seen: seen["done"])),
+    PROGRAM.proof(REFUSED, right=sees(lambda seen: seen == LOADED)),
+    PROGRAM.proof(REFUSED, case="datamodule", right=sees(lambda seen: seen["done"])),
 )

@@ -1,10 +1,9 @@
-from tests.support.programs import Program, Proof, sees
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("logged-number-precision", "2.1.2", "pytorch-lightning")
 
 PROOFS = tuple(
-    Proof(
-        "logged-number-precision",
+    PROGRAM.proof(
         sees(lambda seen: seen["metrics"]["float"] == (0.12353515625).hex()),
         case=case,
         since=since,

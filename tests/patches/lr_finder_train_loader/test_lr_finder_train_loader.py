@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support.programs import Program, Proof, sees
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("lr-finder-train-loader", "2.4.0", alone=True)
 
@@ -14,14 +14,12 @@ def _whole(seen):
 
 
 PROOFS = (
-    Proof(
-        "lr-finder-train-loader",
+    PROGRAM.proof(
         sees(lambda seen: seen["batches"]["0"] < 16 and "0" not in seen["validated"]),
         case="callback",
         right=sees(_whole),
     ),
-    Proof(
-        "lr-finder-train-loader",
+    PROGRAM.proof(
         sees(lambda seen: seen["batches"]["0"] == 10 and "0" not in seen["validated"]),
         case="shuffle",
         right=sees(_whole),

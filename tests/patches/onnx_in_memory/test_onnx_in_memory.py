@@ -1,7 +1,6 @@
-from tests.support.programs import Program, Proof, observes
+from tests.support.programs import Program, observes
 
-NAME = "onnx-in-memory"
-PROGRAM = Program(NAME, "2.4.0", alone=True)
+PROGRAM = Program("onnx-in-memory", "2.4.0", alone=True)
 
 test_path_is_written_as_on_stock = PROGRAM.unchanged("path")
 test_missing_input_is_refused_as_on_stock = PROGRAM.unchanged("nothing", ends_well=False)
@@ -12,6 +11,6 @@ def _with(text, files):
 
 
 PROOFS = tuple(
-    Proof(NAME, _with("", 1), case=case, right=_with(f"[{size}, 32] False {{'verbose': False}}", 0))
+    PROGRAM.proof(_with("", 1), case=case, right=_with(f"[{size}, 32] False {{'verbose': False}}", 0))
     for case, size in (("buffer", 1), ("example", 2))
 )

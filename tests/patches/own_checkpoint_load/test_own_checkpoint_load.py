@@ -8,7 +8,7 @@ import torch
 
 from lightning_patches.patches.checkpoints import own_checkpoint_load
 from tests.distributed.processes import run_ranks
-from tests.support.programs import Program, Proof, ends_with, only
+from tests.support.programs import Program, ends_with, only
 from tests.support.variants import ROOT, Variant, directory_of
 
 PROGRAM = Program("own-checkpoint-load", "2.6.6", "pytorch-lightning")
@@ -182,8 +182,7 @@ def test_new_file_replaces_the_last_checkpoint_as_on_stock(version, kept, toggle
 
 
 PROOFS = tuple(
-    Proof(
-        "own-checkpoint-load",
+    PROGRAM.proof(
         ends_with(REFUSED),
         case=case,
         observed=only(*observed),

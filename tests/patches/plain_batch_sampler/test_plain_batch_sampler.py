@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support.programs import Program, Proof, ends_with, sees
+from tests.support.programs import Program, ends_with, sees
 
 pytestmark = pytest.mark.distributed
 NAME = "plain-batch-sampler"
@@ -34,8 +34,8 @@ def test_sampler_without_length_trains_as_on_stock() -> None:
 
 
 PROOFS = (
-    Proof(
-        NAME, sees(lambda seen: {len(batch) for batch in seen["seen"]} == {1}), case="hook", recommended="hook, direct"
+    PROGRAM.proof(
+        sees(lambda seen: {len(batch) for batch in seen["seen"]} == {1}), case="hook", recommended="hook, direct"
     ),
-    Proof(NAME, ends_with(ERROR), case="fabric ranks", recommended="fabric ranks, direct"),
+    PROGRAM.proof(ends_with(ERROR), case="fabric ranks", recommended="fabric ranks, direct"),
 )

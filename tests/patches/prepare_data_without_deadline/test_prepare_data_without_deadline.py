@@ -1,10 +1,9 @@
 import pytest
 
-from tests.support.programs import Program, Proof, observes
+from tests.support.programs import Program, observes
 
 pytestmark = pytest.mark.distributed
-PATCH = "prepare-data-without-deadline"
-PROGRAM = Program(PATCH, "2.2.5", alone=True)
+PROGRAM = Program("prepare-data-without-deadline", "2.2.5", alone=True)
 EXPECTED = {
     "module": [{"worked": ["module"], "steps": 4}, {"worked": [], "steps": 4}],
     "datamodule": [{"worked": ["datamodule"], "steps": 4}, {"worked": [], "steps": 4}],
@@ -37,6 +36,6 @@ test_module_without_prepare_data_is_unchanged = PROGRAM.unchanged(
 )
 
 PROOFS = (
-    Proof(PATCH, times_out, case="both", right=observes(*EXPECTED["both"])),
-    Proof(PATCH, times_out, case="fabric", since="2.1.0", right=observes(*EXPECTED["fabric"])),
+    PROGRAM.proof(times_out, case="both", right=observes(*EXPECTED["both"])),
+    PROGRAM.proof(times_out, case="fabric", since="2.1.0", right=observes(*EXPECTED["fabric"])),
 )

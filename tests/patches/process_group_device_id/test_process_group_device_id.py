@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.programs import Program, Proof, only, sees
+from tests.support.programs import Program, only, sees
 
 pytestmark = pytest.mark.distributed
 
@@ -27,8 +27,7 @@ def _each_to_its_own(result: Any) -> bool:
 
 
 PROOFS = tuple(
-    Proof(
-        "process-group-device-id",
+    PROGRAM.proof(
         sees(lambda seen: seen["bound"] == "None"),
         case=case,
         simulated_cuda=True,

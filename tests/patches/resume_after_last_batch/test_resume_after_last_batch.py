@@ -1,4 +1,4 @@
-from tests.support.programs import Program, Proof, sees
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("resume-after-last-batch", "2.6.6", "pytorch-lightning")
 
@@ -21,8 +21,7 @@ test_finished_run_has_the_epoch_of_the_uninterrupted_run = PROGRAM.fixed(
 test_run_resumed_within_an_epoch_is_unchanged = PROGRAM.unchanged("middle", "done", on=("2.4.0", "2.6.6"))
 
 PROOFS = tuple(
-    Proof(
-        "resume-after-last-batch",
+    PROGRAM.proof(
         sees(lambda seen: "1.0: 0" in seen["seen"] and batches(seen) != RESUMED or "1.3: 0" in seen["seen"]),
         case=case,
         recommended=recommended,

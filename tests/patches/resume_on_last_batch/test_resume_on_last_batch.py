@@ -2,10 +2,9 @@ import json
 
 import pytest
 
-from tests.support.programs import Program, Proof, sees
+from tests.support.programs import Program, sees
 
-NAME = "resume-on-last-batch"
-PROGRAM = Program(NAME, "2.6.6", "pytorch-lightning", alone=True)
+PROGRAM = Program("resume-on-last-batch", "2.6.6", "pytorch-lightning", alone=True)
 
 test_run_resumed_elsewhere_is_unchanged = PROGRAM.unchanged(
     "plain: within", "plain: epoch end", "plain: validation", "stateful: validation", on=("2.5.0", "2.6.6")
@@ -33,8 +32,7 @@ def begins_in_epoch(number):
 
 
 PROOFS = tuple(
-    Proof(
-        NAME,
+    PROGRAM.proof(
         shows_bug=begins_in_epoch(2),
         right=begins_in_epoch(1),
         case=f"{name}: last batch",

@@ -1,4 +1,4 @@
-from tests.support.programs import Program, Proof, only, sees
+from tests.support.programs import Program, only, sees
 
 PROGRAM = Program("rich-markup-in-names", "2.6.6")
 ON = ("2.0.0", "2.6.6")
@@ -11,8 +11,7 @@ test_long_names_are_folded_in_a_terminal = PROGRAM.fixed(
 )
 
 PROOFS = tuple(
-    Proof(
-        "rich-markup-in-names",
+    PROGRAM.proof(
         (lambda result: not result.ok and "MarkupError" in result.output)
         if case == "closing"
         else sees(lambda seen: not all(seen["shown"])),

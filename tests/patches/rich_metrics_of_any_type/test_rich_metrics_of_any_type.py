@@ -1,7 +1,6 @@
-from tests.support.programs import Program, Proof, ends_with, observes, sees
+from tests.support.programs import Program, ends_with, observes, sees
 
-NAME = "rich-metrics-of-any-type"
-PROGRAM = Program(NAME, "2.5.6", alone=True)
+PROGRAM = Program("rich-metrics-of-any-type", "2.5.6", alone=True)
 test_number_is_displayed_as_on_stock = PROGRAM.unchanged(
     "number", on=("2.1.0", "2.5.6"), check=observes({"steps": 2, "shown": ["0.123"]})
 )
@@ -16,8 +15,7 @@ test_tensor_with_several_values_does_not_end_the_training = PROGRAM.fixed(
 )
 
 PROOFS = tuple(
-    Proof(
-        NAME,
+    PROGRAM.proof(
         ends_with(f"TypeError: unsupported format string passed to {kind}.__format__"),
         case=case,
         right=observes({"steps": 2, "shown": [shown]}),

@@ -1,4 +1,4 @@
-from tests.support.programs import Program, Proof, observes, sees
+from tests.support.programs import Program, observes, sees
 
 PROGRAM = Program("rich-progress-bar-resumed", "2.5.2")
 
@@ -11,8 +11,7 @@ test_run_from_the_start_is_unchanged = PROGRAM.unchanged(
 )
 
 PROOFS = tuple(
-    Proof(
-        "rich-progress-bar-resumed",
+    PROGRAM.proof(
         observes({"error": "AssertionError", "seen": [], "steps": 3 if case == "resumed" else 5}),
         case=case,
         right=observes({"error": None, "seen": shown, "steps": 8}),

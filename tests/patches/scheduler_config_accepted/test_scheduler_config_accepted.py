@@ -1,12 +1,11 @@
-from tests.support.programs import Program, Proof, sees
+from tests.support.programs import Program, sees
 
 PROGRAM = Program("scheduler-config-accepted", "2.6.6")
 
 test_scheduler_that_was_accepted_is_unchanged = PROGRAM.unchanged("dict", "vars", "own", "manual-vars")
 
 PROOFS = tuple(
-    Proof(
-        "scheduler-config-accepted",
+    PROGRAM.proof(
         sees(lambda seen: "'LRSchedulerConfig' object has no attribute" in seen.get("error", "")),
         case=f"{kind}object",
         recommended=f"{kind}dict",

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.support import slurm
-from tests.support.programs import Program, Proof, ends_with, observes
+from tests.support.programs import Program, ends_with, observes
 from tests.support.variants import Variant, environment_of
 
 NAME = "slurm-only-below-srun"
@@ -78,25 +78,22 @@ def test_launcher_is_detected_in_a_real_slurm_cluster(tmp_path):
 
 PROOFS = (
     *(
-        Proof(NAME, ends_with("but this variable is not supported"), case=case, recommended=f"{case}+named")
+        PROGRAM.proof(ends_with("but this variable is not supported"), case=case, recommended=f"{case}+named")
         for case in ("batch", "special", "batch+fabric")
     ),
-    Proof(
-        NAME,
+    PROGRAM.proof(
         observes({"launcher": "SLURMEnvironment", "ranks": 1}),
         case="per-node",
         recommended="per-node+named",
         right=observes({"launcher": "LightningEnvironment", "ranks": 1}),
     ),
-    Proof(
-        NAME,
+    PROGRAM.proof(
         observes({"launcher": "LightningEnvironment", "ranks": 1}),
         case="salloc",
         recommended="salloc+train",
         right=observes({"launcher": "SLURMEnvironment", "ranks": 2}),
     ),
-    Proof(
-        NAME,
+    PROGRAM.proof(
         observes({"launcher": "SLURMEnvironment", "ranks": 1}),
         case="pty",
         recommended="pty+named",

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support.programs import Program, Proof, only, sees
+from tests.support.programs import Program, only, sees
 
 PROGRAM = Program("swa-infinite-epochs", "2.6.0")
 
@@ -31,13 +31,11 @@ test_subclass_that_finishes_averaging_itself_is_unchanged = PROGRAM.unchanged(
 )
 
 PROOFS = (
-    Proof(
-        "swa-infinite-epochs",
+    PROGRAM.proof(
         sees(lambda seen: seen["steps"] == 8 and seen["as_trained"] and not seen["averaged"]),
         observed=only("steps", "weights", "averaged"),
     ),
-    Proof(
-        "swa-infinite-epochs",
+    PROGRAM.proof(
         sees(lambda seen: seen["steps"] == 0),
         case="batch-norm",
         observed=only("steps", "weights", "averaged"),

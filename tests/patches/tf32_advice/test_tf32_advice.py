@@ -1,4 +1,4 @@
-from tests.support.programs import Program, Proof, ends_with, sees
+from tests.support.programs import Program, ends_with, sees
 
 PROGRAM = Program("tf32-advice", "2.2.0", options={"simulated_cuda": True})
 
@@ -10,8 +10,7 @@ test_warning_of_stock_is_absent_if_precision_is_set = PROGRAM.unchanged(
 )
 
 PROOFS = tuple(
-    Proof(
-        "tf32-advice",
+    PROGRAM.proof(
         ends_with("checking the matmul precision without a specific backend name"),
         case=case,
         simulated_cuda=True,
@@ -21,8 +20,7 @@ PROOFS = tuple(
     )
     for case, since in (("trainer", ""), ("fabric", ""), ("monitor", "2.2.0"))
 ) + (
-    Proof(
-        "tf32-advice",
+    PROGRAM.proof(
         ends_with("Invalid device id"),
         case="trainer-driver",
         simulated_cuda=True,

@@ -1,9 +1,8 @@
 import pytest
 
-from tests.support.programs import Program, Proof, ends_with, sees
+from tests.support.programs import Program, ends_with, sees
 
-NAME = "throughput-monitor-counts"
-PROGRAM = Program(NAME, "2.2.0", alone=True)
+PROGRAM = Program("throughput-monitor-counts", "2.2.0", alone=True)
 TRAINED = [["train", batches, 2 * batches] for batches in range(1, 25)]
 # Nine batches in each epoch, the last of a single sample, 17 in all.
 VARYING = [["train", batches, 2 * batches - batches // 9] for batches in range(1, 28)]
@@ -36,10 +35,9 @@ def _right(seen):
 
 INCREASE = ends_with("ValueError: Expected the value to increase, last: ")
 PROOFS = (
-    Proof(NAME, INCREASE, case="varying", since="2.2.0", right=sees(_right)),
-    Proof(NAME, INCREASE, case="validation", since="2.2.0", right=sees(_right)),
-    Proof(
-        NAME,
+    PROGRAM.proof(INCREASE, case="varying", since="2.2.0", right=sees(_right)),
+    PROGRAM.proof(INCREASE, case="validation", since="2.2.0", right=sees(_right)),
+    PROGRAM.proof(
         INCREASE,
         case="lengths",
         since="2.2.0",
