@@ -33,6 +33,26 @@ def test_every_difference_from_the_official_code_is_explained():
     assert "+    self[key].to(value.device)" in script("check_diffs", "logged-metrics-device").stdout
 
 
+def test_rehearse_uses_the_script_of_sid_when_debootstrap_has_none_for_the_suite(tmp_path):
+    installed = tmp_path / "installed"
+    (installed / "scripts").mkdir(parents=True)
+    for name in ("functions", "scripts/sid", "scripts/trixie"):
+        (installed / name).write_text(name)
+    rehearse = load("rehearse")
+    assert rehearse.scripts_for("trixie", tmp_path / "copy", installed) == installed
+    copy = rehearse.scripts_for("forky", tmp_path / "copy", installed)
+    assert (copy / "scripts" / "forky").read_text() == "scripts/sid"
+    assert (copy / "functions").read_text() == "functions"
+    assert not (installed / "scripts" / "forky").exists()
+
+
+@pytest.mark.parametrize(("option", "status"), [((), 2), (("--if-possible",), 0)])
+def test_rehearse_names_the_reason_if_no_debian_can_be_created(option, status, tmp_path):
+    done = script("rehearse", *option, PATH=str(tmp_path), LIGHTNING_PATCHES_TEST_CACHE=str(tmp_path))
+    assert done.returncode == status, done
+    assert "not rehearsed on trixie: there is no debootstrap" in done.stdout, done
+
+
 @pytest.mark.slow
 @pytest.mark.distributed
 def test_demo_shows_five_bugs_and_their_fixes():

@@ -1,4 +1,7 @@
-"""A rehearsal of the GPU tests: the simulated device replaces the GPU in every process."""
+"""A rehearsal of the GPU tests: the simulated device replaces the GPU in every process.
+
+`scripts/rehearse` does the same with another Python and another torch.
+"""
 
 import os
 import shutil
