@@ -212,8 +212,12 @@ def _compiled(module: ModuleType, attribute: str) -> list[CodeType]:
 
 def _same(one: Any, other: Any) -> bool:
     """True if two constants or code objects are equal. ``==`` is not used, since tracing tools change code objects."""
-    if not isinstance(one, CodeType) or not isinstance(other, CodeType):
-        return type(one) is type(other) and repr(one) == repr(other)
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, frozenset):  # a .pyc file may have another order than the code that Python has just compiled
+        return sorted(map(repr, one)) == sorted(map(repr, other))
+    if not isinstance(one, CodeType):
+        return repr(one) == repr(other)
     return (
         (one.co_code, one.co_names, one.co_varnames, one.co_firstlineno)
         == (other.co_code, other.co_names, other.co_varnames, other.co_firstlineno)

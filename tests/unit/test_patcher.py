@@ -899,6 +899,18 @@ def test_changed_file_on_disk_is_drifted(world: World) -> None:
     assert verdict(patcher, "second").verdict == "applied"  # this function has not changed
 
 
+def test_constant_set_in_another_order_is_unchanged(tmp_path: Path) -> None:
+    """The order in a .pyc file differs from the one in the code that Python has just compiled (8, 0)."""
+    path = tmp_path / "subject.py"
+    path.write_text("def compute(x):\n    return x in {8, 0}\n")
+    spec = importlib.util.spec_from_file_location("lightning.pytorch.subject", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    exec(compile(path.read_text(), str(path), "exec", dont_inherit=True), vars(module))
+    py_compile.compile(str(path), doraise=True)
+    attributes.check_is_original(module, toy().targets[0], module.compute, compare=True)
+
+
 def test_code_that_changes_before_its_import_is_drifted(world: World) -> None:
     world.install()
     patcher = world.activate(toy())
