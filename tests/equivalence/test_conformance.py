@@ -140,7 +140,7 @@ FAULTS = {
     ),
     "another docstring": (DRESSED.format("setattr(r, '__doc__', '?')"), {"names and docstring are kept"}),
     "another descriptor": (
-        "functions.like = lambda raw, function: function",
+        "functions.wrap_like = lambda raw, function: function",
         {"it is a plain function in the same descriptor"},
     ),
     "no source": ("build = without_source", {"source can be shown"}),

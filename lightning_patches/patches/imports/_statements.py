@@ -41,12 +41,15 @@ def look_up_in_module(builtin: str, module: str, namespace: str) -> None:
     """Let a module's statements use the ``__import__`` or ``__build_class__`` that an early target adds to the module.
 
     A statement looks up these functions in its module's ``__builtins__``, so that must be set before the module runs.
-    After the patch is undone, the lookup returns Python's function.
+    After the patch is undone, the lookup returns Python's function. If the patch is applied again, the lookup is kept.
     """
     itself = sys.modules.get(module_name(namespace, module))
     if itself is None:
         return
     contents, pythons = vars(itself), getattr(builtins, builtin)
+    present = contents.get("__builtins__")
+    if isinstance(present, dict) and getattr(present.get(builtin), "__module__", "") == __name__:
+        return
 
     def look_up(*args: Any, **kwargs: Any) -> Any:
         return contents.get(builtin, pythons)(*args, **kwargs)

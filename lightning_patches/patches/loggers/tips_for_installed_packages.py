@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import sys
 from typing import Any, Callable
@@ -15,7 +14,6 @@ def _build(package: str) -> Callable[..., Any]:
         def is_other(record: logging.LogRecord) -> bool:
             return f"try installing [{package.partition('>')[0]}]" not in str(record.msg)
 
-        @functools.wraps(original)
         def without_tip(*args: Any, **kwargs: Any) -> None:
             from lightning_utilities.core.imports import RequirementCache
 
