@@ -55,7 +55,7 @@ PATCH = Patch(
     targets=(Target("pytorch.core.module:LightningModule.log", _log_eagerly),),
     upstream=Upstream(issues=(21836,), pull_requests=(21837,), commit="35c8970ba0", merged=True),
     impact=Impact(
-        "A compiled LightningModule that calls self.log fails in its first step with torch 2.12 and later. With torch "
+        "A compiled LightningModule that calls self.log fails in its first step with torch 2.12 and 2.13. With torch "
         "2.2 it also fails or, on newer Lightning, logs a wrong epoch mean without a warning.",
         (
             "InternalTorchDynamoError: AttributeError: 'method' object has no attribute '__dict__'",
@@ -65,9 +65,9 @@ PATCH = Patch(
         error="torch._dynamo.exc.InternalTorchDynamoError: AttributeError: 'method' object has no attribute '__dict__'",
         frames=("torch/_dynamo/",),
     ),
-    note="torch.compile breaks the graph at each self.log, as with the official fix. Modules that are not "
-    "compiled log as without the patch. fullgraph=True and self.log don't work together: on Lightning "
-    "2.5.1 and 2.6.1 with torch 2.6, they fail at the first self.log even without the patch. Without the "
-    "patch, don't compile the module.",
+    note="torch.compile breaks the graph at each self.log, as with the official fix. torch 2.14 compiles self.log "
+    "without the patch, too, with more breaks and the same values. Modules that are not compiled log as without the "
+    "patch. fullgraph=True and self.log don't work together: with torch 2.6 and 2.14, they fail at the first self.log "
+    "even without the patch. Without the patch, don't compile the module.",
     after=("logged-number-precision",),
 )

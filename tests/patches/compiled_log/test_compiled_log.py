@@ -10,15 +10,14 @@ PROOFS = PROGRAM.proofs(
     ends_with(ERROR), "model", "step", recommended="eager", observed=only("metrics", "weights"), needs=(COMPILE,)
 )
 
-pytestmark = pytest.mark.skipif(
-    tuple(map(int, torch.__version__.split(".")[:2])) < (2, 12), reason="older torch compiles self.log"
-)
+TORCH = tuple(map(int, torch.__version__.split(".")[:2]))
+pytestmark = pytest.mark.skipif(TORCH < (2, 12), reason="older torch compiles self.log")
 
 
 @pytest.mark.parametrize(("version", "case"), [("2.0.0", "model"), ("2.3.3", "step"), ("2.6.6", "model")])
 def test_compiled_module_logs_the_same_values(version, case):
     stock = PROGRAM.stock(case, version)
-    assert not stock.ok and ERROR in stock.output, stock
+    assert stock.ok if TORCH >= (2, 14) else not stock.ok and ERROR in stock.output, stock
     eager = PROGRAM.stock("eager", version)
     assert eager.ok, eager
     shim = PROGRAM.shim(case, version)
