@@ -451,7 +451,7 @@ UNCOUNTED = (
     ),
     Unpatched(
         name="object-not-picklable-for-workers",
-        title="The dataset can't be pickled, but from Python 3.14 on, DataLoader workers get it by pickle",
+        title="The dataset or a function of the DataLoader can't be pickled, which workers need from Python 3.14 on",
         group="environment",
         upstream=Upstream(),
         impact=Impact(
