@@ -176,7 +176,7 @@ FIELDS = {
         audited[].bugs[].advisories:list audited[].headline:str audited[].upstream.patched:int
         audited[].upstream.open:int audited[].upstream.not_patchable:int audited[].upstream.nothing_to_patch:int
         audited[].upstream.left_out:int fail_on:str ok:bool""",
-    'diagnose --json "validation runs too early after a checkpoint"': """
+    'diagnose --json "the resumed run repeats the validation"': """
         schema:int file:str files:list matches[].name:str matches[].title:str matches[].group:str matches[].summary:str
         matches[].symptom:str matches[].file:str matches[].line:int matches[].text:str matches[].kind:str
         matches[].cause:bool matches[].certain:bool matches[].ruled_out:bool matches[].verdicts:list

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -58,6 +59,7 @@ def test_each_diff_applies_to_each_affected_release_alone_and_in_the_series(dist
             compile(text, path, "exec")
 
 
+@pytest.mark.skipif(shutil.which("patch") is None, reason="no GNU patch on this machine")
 @pytest.mark.parametrize("diff", SERIES, ids=lambda diff: diff.path.stem)
 def test_gnu_patch_without_fuzz_makes_the_same_files(diff, tmp_path):
     versions = [version for version in _releases.versions() if diff.is_for(version)]

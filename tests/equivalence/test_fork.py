@@ -222,8 +222,8 @@ def test_installed_fork_is_recognized_and_nothing_is_applied_twice(tmp_path):
     venv.create(home, with_pip=False)
     python = home / "bin" / "python"
     site = Path(sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)}))
-    # The packages of this environment are the fork's dependencies.
-    (site / "parent.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    # The packages of this environment are the fork's dependencies. They may be in several directories.
+    (site / "parent.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
 
     pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
     done = subprocess.run([*pip, "install", "--no-deps", "--no-index", str(wheel)], capture_output=True, text=True)

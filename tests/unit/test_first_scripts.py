@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import runpy
+import shutil
 import signal
 import subprocess
 import sys
@@ -268,6 +269,7 @@ class TestTest:
             "Install /nowhere/c++, or name another one in CXX."
         )
 
+    @pytest.mark.skipif(shutil.which("ps") is None, reason="no ps on this machine")
     def test_ctrl_c_ends_all_processes_of_a_script(self) -> None:
         """Also those in other sessions."""
         command = (
