@@ -198,10 +198,9 @@ class TestEnvironment:
             (FOR_CUDA, (), "", True),
         ],
     )
-    def test_torch_comes_from_pips_index_or_else_from_pytorchs_if_that_has_a_build_for_cpus(
-        self, source: Callable[..., list[str]], tmp_path: Path, capfd: Any, pip: Any, pytorch: Any, given: str,
-        is_for_cuda: bool,
-    ) -> None:  # fmt: skip
+    def test_torch_for_cpus_comes_from_pips_index_or_else_from_pytorchs(
+        self, source, tmp_path, capfd, pip, pytorch, given, is_for_cuda
+    ):
         """If neither has one, a line has the size of the build for CUDA."""
         assert source(pip=pip, pytorch=pytorch) == (["--index-url", (tmp_path / given).as_uri()] if given else [])
         out, err = capfd.readouterr()
