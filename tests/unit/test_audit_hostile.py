@@ -206,7 +206,7 @@ class TestUnreadParts:
 
         def refuse(path: str) -> Any:
             if str(path).endswith("closed"):
-                raise PermissionError(13, "Permission denied", path)
+                raise PermissionError(13, "Permission denied")
             return scandir(path)
 
         monkeypatch.setattr(os, "scandir", refuse)

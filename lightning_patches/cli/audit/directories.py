@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections import deque
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, List, Set, Tuple
+from typing import Dict, Iterable, Iterator, List, Set, Tuple
 
 from lightning_patches.cli import _files
 from lightning_patches.cli._exit_status import UsageError
@@ -58,30 +59,19 @@ def list_files(root: str, deepest: int = MAX_DEPTH) -> Listing:
         deepest: the number of levels below the directory that are searched.
     """
     listing = Listing()
-    searched: Set[str] = set()
-    known: Set[str] = set()
-    entries = 0
-
-    def report(error: OSError) -> None:
-        listing.skipped.append(f"{error.filename} cannot be read: {error.strerror or error}")
-
-    for directory, names, files in os.walk(root, onerror=report, followlinks=True):
-        searched.add(os.path.realpath(directory))
-        entries += len(names) + len(files)
-        if len(searched) > MAX_DIRECTORIES or entries > MAX_ENTRIES:
-            limit = f"{MAX_ENTRIES} files" if entries > MAX_ENTRIES else f"{MAX_DIRECTORIES} directories"
-            listing.skipped.append(f"{directory} and everything after it were not read: more than {limit}")
-            break
-        depth = 0 if directory == root else os.path.relpath(directory, root).count(os.sep) + 1
-        paths = [os.path.normpath(os.path.join(directory, name)) for name in sorted(names)]
-        paths = [path for path in paths if not _is_left_out(path)]
-        if depth >= deepest:
-            if deepest == MAX_DEPTH:
-                listing.skipped += [f"{path} was not read: more than {MAX_DEPTH} levels deep" for path in paths]
-            paths = []
-        names[:] = [os.path.basename(path) for path in paths if _is_searched(path, root, searched, listing)]
-        for name in sorted(files):
-            _add_file(os.path.normpath(os.path.join(directory, name)), root, depth, known, listing)
+    walk = _Walk(root, deepest, listing)
+    walk.search([(root, 0)])
+    while walk.linked_directories:  # follow links last, so that directories are listed under their real names
+        links, walk.linked_directories = walk.linked_directories, []
+        walk.search(links)
+    known = {os.path.realpath(path) for path in listing.files} if walk.linked_files else set()
+    for path in walk.linked_files:
+        real = _files.inside(root, path)
+        if real is None:
+            listing.skipped.append(f"{path} is a link that leads out of the project, and was not read")
+        elif real not in known:
+            known.add(real)
+            listing.files.append(path)
     found = sorted(listing.files, key=lambda path: (path.count(os.sep), path))
     if len(found) > MAX_FILES:
         more = len(found) - MAX_FILES
@@ -90,31 +80,76 @@ def list_files(root: str, deepest: int = MAX_DEPTH) -> Listing:
     return listing
 
 
-def _is_searched(path: str, root: str, searched: Set[str], listing: Listing) -> bool:
-    """True if a subdirectory must be searched. Links that lead out are listed."""
-    real = _files.inside(root, path)
-    if real is None:
-        text = f"{path} is a link that leads out of the project"
-        if os.path.basename(path) == "requirements":
-            listing.skipped.append(f"{text}, and was not read")
-        else:
-            listing.outside.append(text)
-    return real is not None and real not in searched
+@dataclass
+class _Walk:
+    root: str
+    deepest: int
+    listing: Listing
+    linked_files: List[str] = field(default_factory=list)
+    linked_directories: List[Tuple[str, int]] = field(default_factory=list)
+    seen: Set[Tuple[int, int]] = field(default_factory=set)
+    entries: int = 0
+    is_full: bool = False
+
+    def search(self, directories: List[Tuple[str, int]]) -> None:
+        """Search directories, which are given with their depths. Search upper directories first."""
+        left = deque(directories)
+        while left:
+            place, depth = left.popleft()
+            if len(self.seen) >= MAX_DIRECTORIES:
+                self._stop(place, f"more than {MAX_DIRECTORIES} directories")
+            if self.is_full:
+                return
+            try:
+                state = os.stat(place)
+                if (state.st_dev, state.st_ino) in self.seen:
+                    continue
+                self.seen.add((state.st_dev, state.st_ino))
+                with os.scandir(place) as entries:
+                    left += [(path, depth + 1) for path in sorted(self._list(entries, depth))]
+            except OSError as error:
+                self.listing.skipped.append(f"{place} cannot be read: {error.strerror or error}")
+
+    def _stop(self, path: str, why: str) -> None:
+        if not self.is_full:
+            self.listing.skipped.append(f"{path} and everything after it were not read: {why}")
+        self.is_full = True
+
+    def _list(self, entries: Iterable[os.DirEntry[str]], depth: int) -> Iterator[str]:
+        """Add the files of a directory to the listing, and yield its subdirectories."""
+        for entry in entries:
+            self.entries += 1
+            if self.entries > MAX_ENTRIES:
+                self._stop(entry.path, f"more than {MAX_ENTRIES} files")
+                return
+            path, is_link = os.path.normpath(entry.path), entry.is_symlink()
+            if _is_directory(entry):
+                if _is_left_out(path):
+                    continue
+                if depth >= self.deepest:
+                    if self.deepest == MAX_DEPTH:
+                        self.listing.skipped.append(f"{path} was not read: more than {MAX_DEPTH} levels deep")
+                elif not is_link:
+                    yield path
+                elif _files.inside(self.root, path):
+                    self.linked_directories.append((path, depth + 1))
+                elif entry.name == "requirements":
+                    self.listing.skipped.append(f"{path} is a link that leads out of the project, and was not read")
+                else:
+                    self.listing.outside.append(f"{path} is a link that leads out of the project")
+            elif _is_read(path):
+                (self.linked_files if is_link else self.listing.files).append(path)
+            elif not is_link and entry.name in ("setup.py", "setup.cfg"):
+                self.listing.setups.append(path)
+            elif not is_link and depth <= SCRIPTS_DEPTH and entry.name.endswith(".py"):
+                self.listing.scripts += [path] * (len(self.listing.scripts) < MAX_SCRIPTS)
 
 
-def _add_file(path: str, root: str, depth: int, known: Set[str], listing: Listing) -> None:
-    name, is_link = os.path.basename(path), os.path.islink(path)
-    if _is_read(path):
-        real = _files.inside(root, path)
-        if real is None:
-            listing.skipped.append(f"{path} is a link that leads out of the project, and was not read")
-        elif real not in known:
-            known.add(real)
-            listing.files.append(path)
-    elif not is_link and name in ("setup.py", "setup.cfg"):
-        listing.setups.append(path)
-    elif not is_link and depth <= SCRIPTS_DEPTH and name.endswith(".py") and len(listing.scripts) < MAX_SCRIPTS:
-        listing.scripts.append(path)
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself
+        return False
 
 
 def _is_left_out(path: str) -> bool:
