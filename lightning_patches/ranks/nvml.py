@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import sys
 from dataclasses import dataclass
 from typing import Any, Iterator, Optional
 
@@ -46,7 +47,7 @@ class Library:
     """
 
     def __init__(self) -> None:
-        self._library = ctypes.CDLL("libnvidia-ml.so.1")
+        self._library = ctypes.CDLL("nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1")
 
     def __enter__(self) -> Library:
         self.call("nvmlInit_v2")

@@ -182,10 +182,11 @@ def test_damaged_file_is_read_up_to_the_damage(diagnose: Diagnose) -> None:
     [
         (b"\x1f\x8b\x08\0\0", "ends too early"),
         (b"\x1f\x8b\x08" + b"\xff" * 600, "cannot be unpacked"),
+        (gzip.compress(lzma.compress(TRACEBACK.encode())), "is compressed more than once"),
         (b"PK\x03\x04" + b"\0" * 600, "is an archive: unpack it"),
         (gzip.compress(b"log.txt".ljust(257, b"\0") + b"ustar" + b"\0" * 400), "is an archive: unpack it"),
     ],
-    ids=["empty", "damaged", "zip", "tar"],
+    ids=["empty", "damaged", "twice", "zip", "tar"],
 )
 def test_file_that_cannot_be_unpacked_is_named(diagnose: Diagnose, data: bytes, said: str) -> None:
     assert diagnose(diagnose.write("job.log", data)) == 2

@@ -81,6 +81,8 @@ def opened(name: str) -> Iterator[Stream]:
         first, chunks = _peek(chunks)
         if first.startswith((b"PK\x03\x04", b"PK\x05\x06")) or first[257:262] == b"ustar":
             raise UsageError(f"{_shown(name)} is an archive: unpack it, and pass the log in it.")
+        if packed is not None and first.startswith(tuple(_FORMATS)):
+            raise UsageError(f"{_shown(name)} is compressed more than once: unpack it once, and pass the result.")
         stream.chunks = _as_utf_8(first, chunks)
         yield stream
     finally:
