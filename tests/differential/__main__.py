@@ -23,7 +23,8 @@ def chosen(version: str, seeds: list[int], only: str) -> list[trial.Program]:
     name, _, seed = only.partition("@")
     if seed:
         return [trial.drawn(version, int(seed.split()[0]), name)]
-    found = [program for program in trial.functions() if name in (program.function, program.file.rpartition(".")[2])]
+    known = trial.functions_of(version)
+    found = [program for program in known if name in (program.function, program.file.rpartition(".")[2])]
     if found and "seed" in found[0].parameters:
         return [trial.drawn(version, seed, name) for seed in range(*seeds)]
     return found or sys.exit(f"there is no program {name!r}: write it into tests/differential/programs/")

@@ -30,7 +30,7 @@ DUNDERS = ("__iter__", "__next__", "__len__", "__getitem__", "__getstate__", "__
 """Of the methods with such names, those that programs give to data, samplers and modules."""
 LEFT_OUT = {
     *("add_module", "register_module", "register_buffer", "register_parameter", "configure_sharded_model"),
-    *("get_extra_state", "set_extra_state", "on_validation_model_zero_grad"),
+    *("get_extra_state", "set_extra_state", "on_validation_model_zero_grad", "update_agg_funcs"),
     *(f"{stage}_dataloader" for stage in ("train", "val", "test", "predict")),
 }
 """Methods that no program overrides, or whose existence changes the program."""

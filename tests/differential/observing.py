@@ -19,6 +19,7 @@ import resource
 import sys
 import threading
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
@@ -35,7 +36,21 @@ def module(name: str) -> Any:
     return importlib.import_module(f"{root}.{rest}" if rest else root)
 
 
-pl, fabric = module("pytorch"), module("fabric")
+pl = module("pytorch")
+fabric = module("fabric") if LIGHTNING or find_spec("lightning_fabric") else None  # 1.8 has Lite instead
+IS_1X = pl.__version__.startswith("1.")
+MultiprocessingDDP = getattr(module("pytorch.strategies"), "DDPSpawnStrategy" if IS_1X else "DDPStrategy")
+"""The strategy that takes ``start_method``."""
+Tuner = module("pytorch.tuner.tuning").Tuner
+CombinedLoader = module("pytorch.trainer.supporters" if IS_1X else "pytorch.utilities").CombinedLoader
+
+
+def precision(name: str) -> Any:
+    """Return the release's name for a precision of 2.x."""
+    in_1x = {"64-true": 64, "32-true": 32, "16-mixed": 16, "bf16-mixed": "bf16", "bf16-true": "bf16"}
+    return in_1x[name] if IS_1X else name
+
+
 CWD = os.path.realpath(os.getcwd())
 OUT = os.environ["DIFFERENTIAL_OUT"]
 MAIN = os.getpid()
@@ -264,7 +279,14 @@ def begin() -> None:
     warnings.simplefilter("always")
     warnings.filterwarnings("ignore", module="(torch|torchmetrics|jsonargparse|pkg_resources)")
     warnings.showwarning = _warned
-    for name in ("lightning", "lightning.pytorch", "lightning.fabric", "pytorch_lightning", "lightning_fabric"):
+    for name in (
+        "lightning",
+        "lightning.pytorch",
+        "lightning.fabric",
+        "pytorch_lightning",
+        "lightning_fabric",
+        "lightning_lite",
+    ):
         logger = logging.getLogger(name)
         logger.handlers[:] = [_Messages()]
         logger.propagate = False

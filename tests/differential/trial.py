@@ -16,6 +16,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Iterator, Optional
 
+from packaging.version import Version
+
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
 from tests.differential import known_differences
@@ -57,13 +59,17 @@ SELDOM = ("spawned workers", "without assertions")
 
 @dataclass(frozen=True)
 class Program:
-    """A program: module and name (or a script with arguments), parameters, seed, and extension as JSON."""
+    """A program: module and name (or a script with arguments), parameters, seed, and extension as JSON.
+
+    ``fabric`` is True if the program uses Fabric, which 1.8 does not have.
+    """
 
     file: str
     function: str
     parameters: tuple[str, ...] = ()
     seed: Optional[int] = None
     extension: str = "{}"
+    fabric: bool = False
 
     def __str__(self) -> str:
         extension = " ".join(map(str, json.loads(self.extension).values()))
@@ -79,8 +85,19 @@ def functions() -> tuple[Program, ...]:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             parameters = tuple(a.arg for a in node.args.args) if isinstance(node, ast.FunctionDef) else ()
             if isinstance(node, ast.FunctionDef) and "observe" in parameters:
-                found.append(Program(module, node.name, parameters))
+                names = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+                uses_fabric = "fabric" in names or path.stem == "random_fabric"
+                found.append(Program(module, node.name, parameters, fabric=uses_fabric))
     return tuple(found)
+
+
+def functions_of(version: str) -> tuple[Program, ...]:
+    """Return every program that this release can run, without extensions."""
+    return tuple(program for program in functions() if has_fabric(version) or not program.fabric)
+
+
+def has_fabric(version: str) -> bool:
+    return Version(version) >= Version("1.9")
 
 
 def named(name: str, extension: str = "{}") -> Program:
@@ -90,15 +107,18 @@ def named(name: str, extension: str = "{}") -> Program:
 
 def programs(version: str, first: int, end: int) -> Iterator[Program]:
     """Yield every program without extensions, then a random or an extended program for each seed."""
-    yield from (program for program in functions() if "seed" not in program.parameters)
+    yield from (program for program in functions_of(version) if "seed" not in program.parameters)
     yield from (drawn(version, seed) for seed in range(first, end))
 
 
 def drawn(version: str, seed: int, name: str = "") -> Program:
-    """Return the program of a seed. It depends on the release only through the functions that the patches replace."""
+    """Return the program of a seed.
+
+    It depends on the release only through the functions that the patches replace, and through Fabric, which 1.8 lacks.
+    """
     draw = random.Random(f"differential {seed}")
-    kinds = [p for p in functions() if "seed" in p.parameters]
-    extensible = [p for p in functions() if "own" in p.parameters and "seed" not in p.parameters]
+    kinds = [p for p in functions_of(version) if "seed" in p.parameters]
+    extensible = [p for p in functions_of(version) if "own" in p.parameters and "seed" not in p.parameters]
     is_random = draw.random() < 0.55
     program = draw.choice(kinds if is_random else extensible)
     program = replace(named(name) if name else program, seed=seed)
@@ -156,8 +176,13 @@ class Release:
         variables = environment_of(Variant(distribution_of(self.version), self.version, shim=patched))
         variables |= {"PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0", "SCENARIO_SHIM": str(int(patched))}
         space = variables["SCENARIO_NAMESPACE"]
-        names = [f"{space}.pytorch", f"{space}.fabric"] if space == "lightning" else [space, "lightning_fabric"]
-        names += [f"{names[0]}.{part}" for part in ("cli", "tuner", "callbacks", "loggers")]
+        names = [f"{space}.pytorch", f"{space}.fabric"] if space == "lightning" else [space]
+        if space != "lightning":
+            names.append("lightning_fabric" if has_fabric(self.version) else "lightning_lite")
+        parts = ["cli", "tuner", "callbacks", "loggers"]
+        if Version(self.version) < Version("2.0"):
+            parts.append("callbacks.fault_tolerance")
+        names += [f"{names[0]}.{part}" for part in parts]
         first = ["tests.support.with_rich", *(["lightning_patches"] if patched else [])]
         return Preloaded(variables, modules=(*first, *names)), variables
 

@@ -16,7 +16,7 @@ import torch
 import wrapt
 from torch.utils.data import DataLoader
 
-from tests.differential.observing import module, note, observe, pl, shown
+from tests.differential.observing import MultiprocessingDDP, Tuner, module, note, observe, pl, shown
 from tests.differential.programs.extended import Model, Own, best, data, loader, told, train, trainer
 
 
@@ -84,7 +84,7 @@ def stateful(observe: Any, own: Any) -> None:
 def tuner(observe: Any, own: Any) -> None:
     """The learning rate finder and the batch size finder, then a training."""
     model, tr = own(Model), trainer(own, logger=False)
-    tuned = own(module("pytorch.tuner").Tuner, tr)
+    tuned = own(Tuner, tr)
 
     class Sized(pl.LightningDataModule):
         batch_size = 2
@@ -158,7 +158,7 @@ def own_set_epoch(observe: Any, own: Any) -> None:
         def on_train_epoch_start(self) -> None:
             sampler.set_epoch(self.current_epoch, difficulty=self.current_epoch * 2)
 
-    strategy = own(module("pytorch.strategies").DDPStrategy, start_method="fork")
+    strategy = own(MultiprocessingDDP, start_method="fork")
     trainer(own, strategy=strategy, devices=2).fit(own(Tells), loader(own, sampler=sampler))
 
 
@@ -272,9 +272,7 @@ def asked_rate(observe: Any, own: Any) -> None:
             raise ValueError("on purpose: it is not known yet")
 
     model, tr = own(Asked), trainer(own, logger=False)
-    own(module("pytorch.tuner").Tuner, tr).lr_find(
-        model, loader(own, 32), num_training=14, early_stop_threshold=None, update_attr=True
-    )
+    own(Tuner, tr).lr_find(model, loader(own, 32), num_training=14, early_stop_threshold=None, update_attr=True)
     tr.fit(model, loader(own))
     told(model, tr)
 
@@ -299,7 +297,7 @@ def remote(observe: Any, own: Any) -> None:
 def synced(observe: Any, own: Any) -> None:
     """Two ranks with a strategy that overrides reduce."""
 
-    class Reduces(module("pytorch.strategies").DDPStrategy):  # type: ignore[misc]
+    class Reduces(MultiprocessingDDP):  # type: ignore[misc]
         def reduce(self, tensor: Any, group: Any = None, reduce_op: Any = "mean") -> Any:
             note("call", f"Reduces.reduce({getattr(tensor, 'dtype', None)}, {reduce_op})")
             return super().reduce(tensor, group, reduce_op)
@@ -355,7 +353,7 @@ def traced(observe: Any, own: Any) -> None:
             return self.head(self.backbone(self.part(x)))
 
     model, tr = own(Traced), trainer(own, logger=False, max_epochs=1)
-    own(module("pytorch.tuner").Tuner, tr).lr_find(model, loader(own, 32), num_training=8)
+    own(Tuner, tr).lr_find(model, loader(own, 32), num_training=8)
     tr.fit(model, loader(own))
     try:
         model.load_state_dict({"head.weight": torch.ones(1, 4)})

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, Sampler, TensorDataset
 
-from tests.differential.observing import Watch, module, note, observe, pl, tensors_of
+from tests.differential.observing import MultiprocessingDDP, Watch, module, note, observe, pl, tensors_of
 
 
 class Model(pl.LightningModule):
@@ -139,7 +139,7 @@ def samplers(observe: Any, own: Any) -> None:
 
     environment = own(module("pytorch.plugins.environments").LightningEnvironment)
     given = {"cluster_environment": environment, "checkpoint_io": own(module("pytorch.plugins.io").TorchCheckpointIO)}
-    strategy = own(module("pytorch.strategies").DDPStrategy, start_method="fork", **given)
+    strategy = own(MultiprocessingDDP, start_method="fork", **given)
     batches = loader(own, sampler=own(Own)), loader(own, 4, sampler=own(Own, 4))
     trainer(own, strategy=strategy, devices=2).fit(own(Synced), *batches)
 

@@ -19,7 +19,21 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
-from tests.differential.observing import Log, Options, Watch, module, observe, pl, shown, weights
+from tests.differential.observing import (
+    IS_1X,
+    CombinedLoader,
+    Log,
+    MultiprocessingDDP,
+    Options,
+    Tuner,
+    Watch,
+    module,
+    observe,
+    pl,
+    precision,
+    shown,
+    weights,
+)
 
 cb = pl.callbacks
 o: Options
@@ -87,7 +101,7 @@ def train_loader(size: int = 4) -> Any:
     kinds = {"any iterable": list(plain), "dict": {"batch": plain}, "two": [plain, other]}
     if o.data in kinds:
         return kinds[o.data]
-    return module("pytorch.utilities").CombinedLoader({"batch": plain, "other": other}, mode=o.data)
+    return CombinedLoader({"batch": plain, "other": other}, mode=o.data)
 
 
 def val_loaders(size: int = 4) -> Any:
@@ -332,7 +346,7 @@ class Unfreeze(cb.BaseFinetuning):
     def freeze_before_training(self, pl_module: Any) -> None:
         self.freeze(pl_module.net[0])
 
-    def finetune_function(self, pl_module: Any, epoch: int, optimizer: Any) -> None:
+    def finetune_function(self, pl_module: Any, epoch: int, optimizer: Any, *_: Any) -> None:
         if epoch == 1:
             self.unfreeze_and_add_param_group(pl_module.net[0], optimizer)
 
@@ -369,7 +383,7 @@ def trainer_of(own_callback: Any, directory: str = "run", **more: Any) -> Any:
     given |= {"enable_progress_bar": bool(o.progress_bar), "enable_model_summary": o.callback == "summary"}
     given |= {"callbacks": callbacks(directory, own_callback), "enable_checkpointing": o.checkpoint != "off"}
     if o.accumulates or o.manual:
-        given["accumulate_grad_batches"] = 1
+        given["accumulate_grad_batches"] = None if IS_1X else 1
     if isinstance(o.val_check_interval, str):
         given |= {"val_check_interval": 4 if o.val_check_interval == "across" else 5, "check_val_every_n_epoch": None}
     if o.clip and not o.manual:
@@ -377,14 +391,19 @@ def trainer_of(own_callback: Any, directory: str = "run", **more: Any) -> Any:
     if o.stops == "max_time":
         given["max_time"] = {"hours": 1}
     if o.strategy:
-        flags = {name: True for name in ("static_graph", "gradient_as_bucket_view") if getattr(o, name)}
+        flags: dict[str, Any] = {name: True for name in ("static_graph", "gradient_as_bucket_view") if getattr(o, name)}
         flags |= {"find_unused_parameters": True} if o.unused == "found" else {}
-        strategy = module("pytorch.strategies").DDPStrategy
-        given["strategy"] = make(strategy, start_method=o.strategy, timeout=timedelta(seconds=45), **flags)
-        given |= {"devices": 2, "use_distributed_sampler": not o.own_sampler}
+        cls = MultiprocessingDDP
+        if IS_1X and o.strategy == "popen":
+            cls = module("pytorch.strategies").DDPStrategy
+        else:
+            flags["start_method"] = o.strategy
+        given["strategy"] = make(cls, timeout=timedelta(seconds=45), **flags)
+        given |= {"devices": 2, "replace_sampler_ddp" if IS_1X else "use_distributed_sampler": not o.own_sampler}
     if o.plugin:
         given["plugins"] = [make(getattr(module("pytorch.plugins.io"), o.plugin))]
-    if o.barebones:
+    given["precision"] = precision(o.precision)
+    if o.barebones and not IS_1X:
         kept = ("accelerator", "devices", "max_epochs", "max_steps", "default_root_dir", "precision")
         given = {name: given[name] for name in kept} | {"barebones": True}
     return make(pl.Trainer, **{**given, **more})
@@ -533,11 +552,13 @@ def random_trainer(observe: Any, own: Any, seed: int) -> None:
         return model_class(**kept.get(o.keeps, dict)())
 
     t = trainer_of(own_callback)
-    if o.made == "init_module":
+    if o.made is None or IS_1X:
+        model = made()
+    elif o.made == "init_module":
         with t.init_module():
             model = made()
     else:
-        model = t.init_module()(made)() if o.made == "decorator" else made()
+        model = t.init_module()(made)()
     if o.compiled == "module":
         model = torch.compile(model, backend="eager")
     tune(t, model)
@@ -574,7 +595,7 @@ def random_trainer(observe: Any, own: Any, seed: int) -> None:
 
 
 def tune(t: Any, model: Any) -> None:
-    tuner = make(module("pytorch.tuner").Tuner, t)
+    tuner = make(Tuner, t)
     if o.lr_finder == "tuner":
         found = tuner.lr_find(model, **data_for(), num_training=20)
         observe("lr_find", found and [found.results, found.suggestion(), model.lr])

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from tests.differential.observing import Watch, fabric, module, pl
+from tests.differential.observing import Tuner, Watch, fabric, module, pl, precision
 
 QUIET: dict[str, Any] = {
     "accelerator": "cpu",
@@ -402,7 +402,7 @@ def autocast_cache_cleared(observe: Any) -> None:
             torch.clear_autocast_cache()
             return (self.layer(batch) - goal + 1).pow(2).mean()
 
-    fit(Clears(), precision="bf16-mixed")
+    fit(Clears(), precision=precision("bf16-mixed"))
 
 
 def workers_seeded(observe: Any) -> None:
@@ -589,7 +589,7 @@ def found_batch_size_halved(observe: Any) -> None:
             return super().training_step(batch, batch_idx)
 
     model = Sized()
-    tuner = pl.tuner.Tuner(pl.Trainer(**QUIET, max_epochs=1, logger=False, enable_checkpointing=False))
+    tuner = Tuner(pl.Trainer(**QUIET, max_epochs=1, logger=False, enable_checkpointing=False))
     found = tuner.scale_batch_size(model, val_dataloaders=data(6), mode="power", steps_per_trial=1, max_trials=3)
     model.batch_size = found // 2
     pl.Trainer(**QUIET, max_epochs=1, logger=False, enable_checkpointing=False).fit(model)
