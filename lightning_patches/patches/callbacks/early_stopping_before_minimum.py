@@ -69,7 +69,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "a run that improves continues after min_epochs or min_steps"),
-    affected=(">=1.9.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(
         Target("pytorch.callbacks.early_stopping:EarlyStopping._run_early_stopping_check", _run_early_stopping_check),
     ),

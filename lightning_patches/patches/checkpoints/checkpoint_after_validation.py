@@ -42,9 +42,14 @@ def is_to_wait(callback: Any, trainer: Any) -> bool:
         and steps >= 1
         and trainer.global_step % steps == 0
         and not callback._should_skip_saving_checkpoint(trainer)
-        and not callback._should_save_on_train_epoch_end(trainer)
+        and not _saves_on_train_epoch_end(callback, trainer)
         and (_is_unknown(callback.monitor, trainer) or _validation_follows(trainer))
     )
+
+
+def _saves_on_train_epoch_end(callback: Any, trainer: Any) -> bool:
+    decide = getattr(callback, "_should_save_on_train_epoch_end", None)  # 1.8 decides when the training starts
+    return bool(callback._save_on_train_epoch_end if decide is None else decide(trainer))
 
 
 def _is_unknown(monitor: str, trainer: Any) -> bool:
@@ -66,7 +71,7 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "which checkpoints are saved, when, and what they contain"),
-    affected=(">=1.9.0,<2.5.5",),
+    affected=(">=1.8.0,<2.5.5",),
     targets=(
         # A subclass may need the file now, or may not save when a validation ends.
         Target(f"{_CALLBACK}.on_train_batch_end", _on_train_batch_end, stock=("self",)),

@@ -36,9 +36,15 @@ def _root_device(strategy: Any) -> Any:
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="hang",
-    affected=(">=1.9.0,<2.5.5",),
-    targets=(Target("fabric.utilities.distributed:_init_dist_connection", _init_dist_connection),),
-    witnesses=("fabric.strategies.ddp:DDPStrategy._setup_distributed",),
+    affected=(">=1.8.0,<2.5.5",),
+    targets=(
+        Target("fabric.utilities.distributed:_init_dist_connection", _init_dist_connection),
+        Target("lite.utilities.distributed:_init_dist_connection", _init_dist_connection),
+    ),
+    witnesses=(
+        "fabric.strategies.ddp:DDPStrategy._setup_distributed",
+        "lite.strategies.ddp:DDPStrategy._setup_distributed",
+    ),
     upstream=Upstream(
         pull_requests=(21105,),
         commit="6fc44c9254",

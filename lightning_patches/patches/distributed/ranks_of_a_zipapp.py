@@ -23,6 +23,15 @@ def _hydra_command(original: Callable[..., Any], namespace: str) -> Callable[...
     return _hydra_subprocess_cmd
 
 
+def _hydra_command_alone(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def _hydra_subprocess_cmd(local_rank: int) -> Sequence[str]:
+        from hydra.utils import get_original_cwd  # type: ignore[import-not-found]
+
+        return _with_path(original(local_rank), get_original_cwd())
+
+    return _hydra_subprocess_cmd
+
+
 def _with_path(command: Sequence[str], cwd: str) -> Sequence[str]:
     """Replace ``-m __main__``, which Python always refuses, by the path that Python runs."""
     import __main__
@@ -37,14 +46,19 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="crash",
-    affected=(">=1.9.0,<=2.6.6",),
+    affected=(">=1.8.0,<=2.6.6",),
     targets=(
         Target("fabric.strategies.launchers.subprocess_script:_basic_subprocess_cmd", _basic_command),
         Target("fabric.strategies.launchers.subprocess_script:_hydra_subprocess_cmd", _hydra_command),
+        Target("lite.strategies.launchers.subprocess_script:_basic_subprocess_cmd", _basic_command),
+        Target("lite.strategies.launchers.subprocess_script:_hydra_subprocess_cmd", _hydra_command, since="1.8.3"),
+        Target(
+            "lite.strategies.launchers.subprocess_script:_hydra_subprocess_cmd", _hydra_command_alone, before="1.8.3"
+        ),
     ),
     impact=Impact(
         "For `python app.pyz` or `python directory`, Lightning starts the other ranks with `python -m __main__`, "
-        "which Python refuses. Rank 0 is then killed.",
+        "which Python refuses. Rank 0 is then killed, or below 2.0 waits for the others.",
         ("Error while finding module specification for '__main__'", "__main__.__spec__ is None"),
         error="Error while finding module specification for '__main__' (ValueError: __main__.__spec__ is None)",
     ),

@@ -17,8 +17,11 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="hang",
-    affected=(">=1.9.0,<2.1.0",),
-    targets=(Target("fabric.plugins.environments.slurm:SLURMEnvironment.main_address", _main_address),),
+    affected=(">=1.8.0,<2.1.0",),
+    targets=(
+        Target("fabric.plugins.environments.slurm:SLURMEnvironment.main_address", _main_address),
+        Target("lite.plugins.environments.slurm:SLURMEnvironment.main_address", _main_address),
+    ),
     upstream=Upstream(issues=(17550,), pull_requests=(17596,), fixed_in="2.1.0"),
     impact=Impact(
         "Under SLURM the ranks connect to the first node of the job, even if MASTER_ADDR names another host. "

@@ -7,22 +7,37 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 
 def _get_init_args(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _get_init_args(frame: Any) -> Any:
-        try:
-            return original(frame)
-        except KeyError:  # the original looks up the arguments of __init__ in another method's frame
-            if frame.f_code.co_name == "__init__":
-                raise
-            return None, {}
+        return _arguments(original, frame, (None, {}))
 
     return _get_init_args
+
+
+def _get_arguments_alone(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def get_init_args(frame: Any) -> Any:
+        return _arguments(original, frame, {})
+
+    return get_init_args
+
+
+def _arguments(original: Callable[..., Any], frame: Any, nothing: Any) -> Any:
+    try:
+        return original(frame)
+    except KeyError:  # the original looks up the arguments of __init__ in another method's frame
+        if frame.f_code.co_name == "__init__":
+            raise
+        return nothing
 
 
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
-    affected=(">=1.9.4,<2.6.0",),
-    targets=(Target("pytorch.utilities.parsing:_get_init_args", _get_init_args),),
+    affected=(">=1.8.0,<2.6.0",),
+    targets=(
+        Target("pytorch.utilities.parsing:_get_init_args", _get_init_args, since="1.9.4"),
+        Target("pytorch.utilities.parsing:get_init_args", _get_init_args, since="1.9.1", before="1.9.4"),
+        Target("pytorch.utilities.parsing:get_init_args", _get_arguments_alone, before="1.9.1"),
+    ),
     upstream=Upstream(
         pull_requests=(21227,),
         commit="e5a616f31a",

@@ -1,5 +1,6 @@
 """CSVLogger writes hparams.yaml when hyperparameters change, not with every row of metrics."""
 
+import csv
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
@@ -9,10 +10,28 @@ _WRITTEN = "_lightning_patches_hparams"
 
 
 def _save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def save_rows(self: Any) -> None:
+        super(upstream_module(namespace, "pytorch.loggers.csv_logs").ExperimentWriter, self).save()
+
+    return _saving(original, save_rows)
+
+
+def _save_of_1_8(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def save_rows(self: Any) -> None:
+        if self.metrics:
+            with open(self.metrics_file_path, "w", newline="") as file:
+                writer = csv.DictWriter(file, list(dict.fromkeys(name for row in self.metrics for name in row)))
+                writer.writeheader()
+                writer.writerows(self.metrics)
+
+    return _saving(original, save_rows)
+
+
+def _saving(original: Callable[..., None], save_rows: Callable[[Any], None]) -> Callable[..., None]:
     def save(self: Any) -> None:
         now = _frozen([self.log_dir, self.NAME_HPARAMS_FILE, self.hparams])
         if now is not None and now == getattr(self, _WRITTEN, None):
-            super(upstream_module(namespace, "pytorch.loggers.csv_logs").ExperimentWriter, self).save()
+            save_rows(self)
             return
         original(self)
         setattr(self, _WRITTEN, now)
@@ -40,8 +59,11 @@ PATCH = Patch(
     added="0.2.0",
     group="performance",
     changes_results=Effect("files", "hparams.yaml is not rewritten unless hyperparameters change"),
-    affected=(">=1.9.0,<2.5.1",),
-    targets=(Target("pytorch.loggers.csv_logs:ExperimentWriter.save", _save),),
+    affected=(">=1.8.0,<2.5.1",),
+    targets=(
+        Target("pytorch.loggers.csv_logs:ExperimentWriter.save", _save, since="1.9.0"),
+        Target("pytorch.loggers.csv_logs:ExperimentWriter.save", _save_of_1_8, before="1.9.0"),
+    ),
     upstream=Upstream(
         pull_requests=(20594,),
         commit="1f5add327f",

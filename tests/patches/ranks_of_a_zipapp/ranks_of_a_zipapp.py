@@ -15,10 +15,9 @@ import sys
 import _scenario as scenario
 
 if __name__ == "__main__":
-    fabric = scenario.fabric().Fabric(accelerator="cpu", devices=2, strategy="ddp")
-    fabric.launch()
-    fabric.barrier()
-    scenario.observe(ranks=fabric.world_size, options=sys.argv[1:], name=os.path.basename(sys.argv[0]))
+    trainer = scenario.trainer(devices=2, strategy="ddp", max_steps=1, limit_val_batches=0)
+    trainer.fit(scenario.boring_model()())
+    scenario.observe(ranks=trainer.world_size, options=sys.argv[1:], name=os.path.basename(sys.argv[0]))
 """
 
 
