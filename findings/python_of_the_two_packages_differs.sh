@@ -11,6 +11,8 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 unset PYTHONPATH
 python3 -m venv env
+pip=(env/bin/python -m pip install -qq --disable-pip-version-check)
+"${pip[@]}" pip==25.3
 get() { # Python, directory, requirement
   env/bin/python -m pip download -q --disable-pip-version-check --no-deps --only-binary :all: \
     --python-version "$1" -d "$2" "$3" 2>&1
