@@ -54,6 +54,6 @@ PATCH = Patch(
         "'pytorch_lightning.utilities.enums' from '...'>",
     ),
     note="PyTorch 2.6 and later load such a file only if the script allows objects, as with 2.0.6 and later: "
-    "call lightning_patches.trust_checkpoints(directory).",
+    "call lightning_patches.trust_checkpoints(directory). 1.8 still has the enum, and loads such files.",
     around=("legacy-checkpoint-threads",),
 )
