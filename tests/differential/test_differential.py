@@ -13,8 +13,9 @@ from lightning_patches import patches as catalogue
 from tests.differential import __main__ as command
 from tests.differential import known_differences, regressions, trial
 
-SAMPLE = {"2.2.5": range(3), "2.6.6": range(3, 8)}
+SAMPLE = {"1.8.6": range(2), "2.2.5": range(3), "2.6.6": range(3, 8)}
 NAMED = {
+    "1.8.6": ("resumed",),
     "2.2.5": ("own_freeze", "asynchronous", "remote"),
     "2.6.6": ("checkpoints", "finetuning", "averaging", "asked_early"),
 }
