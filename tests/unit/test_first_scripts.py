@@ -297,6 +297,15 @@ class TestTest:
         assert load("demo")._environment.groups_below(os.getpid()) == set()
 
     @pytest.mark.slow
+    def test_nothing_is_run_again_when_workers_collect_other_tests(self, tmp_path, monkeypatch):
+        """As with a parameter whose text has an address. A failure of an earlier run must not count."""
+        script = load("test")
+        monkeypatch.setattr(script._environment, "ROOT", tmp_path)
+        record = tmp_path / ".pytest_cache" / "v" / "cache" / "lastfailed"
+        record.parent.mkdir(parents=True)
+        record.write_text('{"gw1": true, "test_some.py::test_that_failed_before": true}')
+        assert script.again(lambda arguments: pytest.fail("tests were run")) == 1
+
     @pytest.mark.parametrize(
         ("unsteady", "broken", "status", "runs"), [(2, 0, 0, 2), (1, 1, 1, 2), (0, 1, 1, 2), (0, 11, 1, 1)]
     )

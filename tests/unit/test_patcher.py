@@ -506,7 +506,7 @@ def test_patch_is_applied_completely_or_not_at_all(world: World, when: str, seco
         (FUNCTION, property(None), "is not a function"),
         (ADDS, lambda self: "mine", "already exists"),
     ],
-    ids=str,
+    ids=["no-function", "no-class", "number", "class", "property", "added"],
 )
 def test_target_that_is_not_as_expected_is_left_unchanged(world: World, target: Any, value: Any, reason: str) -> None:
     world.install()

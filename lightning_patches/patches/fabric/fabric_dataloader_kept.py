@@ -17,15 +17,13 @@ def _setup_dataloader(original: Callable[..., Any], namespace: str) -> Callable[
         moves = move_to_device and not isinstance(self._strategy, names["XLAStrategy"])
         return names["_FabricDataLoader"](dataloader=dataloader, device=self.device if moves else None)
 
-    def _setup_dataloader(
-        self: Any, dataloader: Any, use_distributed_sampler: bool = True, move_to_device: bool = True
-    ) -> Any:
+    def _setup(self: Any, dataloader: Any, use_distributed_sampler: bool = True, move_to_device: bool = True) -> Any:
         return setup(self, dataloader, use_distributed_sampler, move_to_device)
 
     def _setup_in_1x(self: Any, dataloader: Any, replace_sampler: bool = True, move_to_device: bool = True) -> Any:
         return setup(self, dataloader, replace_sampler, move_to_device)
 
-    return _setup_in_1x if "replace_sampler" in stock_of(original).__code__.co_varnames else _setup_dataloader
+    return _setup_in_1x if "replace_sampler" in stock_of(original).__code__.co_varnames else _setup
 
 
 PATCH = Patch(

@@ -43,9 +43,8 @@ PATCH = Patch(
         "rows. With flush_logs_every_n_steps=1, all steps are 0.",
         ("step in metrics.csv starts again at 0", "every row of metrics.csv has step 0"),
     ),
-    note="The patch affects only log_metrics without a step, which occurs only with Fabric: the Trainer always "
-    "passes a step. Rows with an explicit step, and the rows before the first write, are unchanged. A "
-    "script that detects writes by the restarting steps now finds a single series of steps. Without the "
-    "patch, call log_metrics(..., step=N) with the number of the row, as Lightning 2.0.5 to 2.0.9 count "
-    "it.",
+    note="The patch affects only log_metrics without a step, which occurs only with Fabric: the Trainer always passes "
+    "a step. Rows with an explicit step, and the rows before the first write, are unchanged. A script that detects "
+    "writes by the restarting steps now finds a single series of steps. Without the patch, call "
+    "log_metrics(..., step=N) with the number of the row, as Lightning 2.0.5 to 2.0.9 count it.",
 )

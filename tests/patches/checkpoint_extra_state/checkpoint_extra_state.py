@@ -35,13 +35,12 @@ if __name__ == "__main__":
     model = kind()
     holder = model.layer if scenario.CASE == "layer" else model
     holder.remembered = "seven"
-    path = "model.ckpt"
     trainer = scenario.trainer()
     trainer.strategy.connect(model)
-    trainer.save_checkpoint(path)
+    trainer.save_checkpoint("model.ckpt")
     error = loaded = None
     try:
-        loaded = kind.load_from_checkpoint(path)
+        loaded = kind.load_from_checkpoint("model.ckpt")
     except AttributeError as raised:
         error = f"AttributeError: {raised}"
     holder = getattr(loaded, "layer", None) if scenario.CASE == "layer" else loaded

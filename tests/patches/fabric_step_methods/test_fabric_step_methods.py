@@ -1,20 +1,18 @@
-from typing import Callable
+from tests.support.programs import Program, sees
 
-from tests.equivalence.proof import Proof, sees
-from tests.support.variants import Result
+PROGRAM = Program("fabric-step-methods", "2.0.1")
 
 
-def _ranks_agree(agree: bool) -> Callable[[Result], bool]:
-    weights = lambda result: [rank["weights"] for rank in result.observations]  # noqa: E731
-    return lambda result: len(weights(result)) == 2 and (weights(result)[0] == weights(result)[1]) is agree
+def ranks_agree(result):
+    first, second = (rank["weights"] for rank in result.observations)
+    return first == second
+
+
+def computes_in(dtype):
+    return sees(lambda seen: seen["computed_in"] == f"torch.{dtype}")
 
 
 PROOFS = (
-    Proof("fabric-step-methods", _ranks_agree(False), right=_ranks_agree(True)),
-    Proof(
-        "fabric-step-methods",
-        sees(lambda seen: seen["computed_in"] == "torch.float32"),
-        case="precision",
-        right=sees(lambda seen: seen["computed_in"] == "torch.bfloat16"),
-    ),
+    PROGRAM.proof(lambda result: not ranks_agree(result), right=ranks_agree),
+    PROGRAM.proof(computes_in("float32"), case="precision", right=computes_in("bfloat16")),
 )

@@ -13,8 +13,7 @@ test_last_checkpoint_is_a_link_if_links_are_supported = PROGRAM.unchanged(
 
 
 def test_last_checkpoint_is_a_copy_if_relative_links_fail():
-    toggle = "default,last-checkpoint-link-relative"
-    assert PROGRAM.shim(toggle=toggle).facts == {"link": False, "step": 2}
+    assert PROGRAM.shim(toggle="default,last-checkpoint-link-relative").facts == {"link": False, "step": 2}
 
 
 PROOFS = PROGRAM.proofs(ends_with("Operation not permitted"), right=observes({"link": False, "step": 2}))

@@ -4,24 +4,23 @@
 import _scenario as scenario
 import torch
 from _model import Linear
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader
 
 
 class Model(Linear):
     features, lr = 4, 1e-3
 
     def training_step(self, batch, batch_idx):
-        loss = self.layer(batch[0]).pow(2).mean()
+        loss = self.layer(batch).pow(2).mean()
         self.log("train_loss", loss, on_epoch=True, sync_dist=True)
         return loss
 
     def validation_step(self, batch, batch_idx):
-        self.log("val_loss", self.layer(batch[0]).pow(2).mean(), sync_dist=True)
+        self.log("val_loss", self.layer(batch).pow(2).mean(), sync_dist=True)
 
 
 def loader():
-    data = torch.arange(64.0).reshape(16, 4) / 64
-    return DataLoader(TensorDataset(data), batch_size=2)
+    return DataLoader(torch.arange(64.0).reshape(16, 4) / 64, batch_size=2)
 
 
 if __name__ == "__main__":

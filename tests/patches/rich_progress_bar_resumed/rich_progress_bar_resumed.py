@@ -3,7 +3,6 @@ same, with refresh_rate=0), ``epoch`` (resumed between two epochs), ``begun`` (n
 
 import contextlib
 import io
-import os
 
 from tests.support import with_rich  # noqa: F401  # isort: skip
 
@@ -37,9 +36,8 @@ def fit(**options):
         refresh_rate=0 if scenario.CASE == "off" else 1, console_kwargs={"file": io.StringIO()}
     )
     watch = Watch()
-    directory = "checkpoints"
     saved = scenario.pl.callbacks.ModelCheckpoint(
-        directory, "{step}", save_top_k=-1, every_n_train_steps=2, save_on_train_epoch_end=False
+        "checkpoints", "{step}", save_top_k=-1, every_n_train_steps=2, save_on_train_epoch_end=False
     )
     trainer = scenario.trainer(
         max_epochs=2,
@@ -60,6 +58,5 @@ if __name__ == "__main__":
     error, seen, steps = fit()
     if scenario.CASE != "begun":
         step = 4 if scenario.CASE == "epoch" else 2
-        path = os.path.join(os.getcwd(), "checkpoints", f"step={step}.ckpt")
-        error, seen, steps = fit(ckpt_path=path)
+        error, seen, steps = fit(ckpt_path=f"checkpoints/step={step}.ckpt")
     scenario.observe(error=error, seen=seen, steps=steps)

@@ -2,14 +2,11 @@
 the checkpoint, ``batch`` (the second of an epoch), ``last_batch``, ``validation`` (after the second batch) or
 ``epoch``; ``whole`` is the uninterrupted run."""
 
-from pathlib import Path
-
 import _scenario as scenario
 import torch
 from _model import Linear
 from torch.utils.data import DataLoader
 
-OUT = Path()
 CASE = scenario.CASE
 
 
@@ -22,7 +19,6 @@ class Model(Linear):
 
 def fit(callbacks, resume=None):
     trainer = scenario.trainer(
-        enable_checkpointing=bool(callbacks),
         callbacks=callbacks,
         max_epochs=2,
         val_check_interval=2 if CASE == "validation" else 4,
@@ -33,12 +29,10 @@ def fit(callbacks, resume=None):
 
 if __name__ == "__main__":
     options = {"every_n_train_steps": 2} if "batch" in CASE else {}
-    callback = scenario.pl.callbacks.ModelCheckpoint(
-        dirpath=str(OUT / "saved"), filename="{step}", save_top_k=-1, **options
-    )
+    callback = scenario.pl.callbacks.ModelCheckpoint("saved", "{step}", save_top_k=-1, **options)
     trainer = fit([callback])
     if CASE != "whole":
         step = 2 if CASE in ("batch", "validation") else 4
         with scenario.observing_warnings():
-            trainer = fit([], resume=str(OUT / "saved" / f"step={step}.ckpt"))
+            trainer = fit([], resume=f"saved/step={step}.ckpt")
     scenario.observe(steps=trainer.global_step, weight=trainer.model.layer.weight)
