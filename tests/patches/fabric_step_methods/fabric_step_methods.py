@@ -5,8 +5,6 @@ import _scenario as scenario
 import torch
 from _model import Linear
 
-Fabric = scenario.fabric().Fabric
-
 
 class Model(Linear):
     def forward(self, x):
@@ -19,8 +17,8 @@ class Model(Linear):
 
 
 if __name__ == "__main__":
-    precision = "bf16-mixed" if scenario.CASE == "precision" else "32-true"
-    fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp", precision=scenario.precision(precision))
+    precision = scenario.precision("bf16-mixed" if scenario.CASE == "precision" else "32-true")
+    fabric = scenario.fabric().Fabric(accelerator="cpu", devices=2, strategy="ddp", precision=precision)
     fabric.launch()
     torch.manual_seed(3)
     model = Model()

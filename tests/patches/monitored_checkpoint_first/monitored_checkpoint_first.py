@@ -6,28 +6,23 @@ before the resume)."""
 from pathlib import Path
 
 import _scenario as scenario
-import torch
+from _model import Module
 
 CASE = scenario.CASE
-ModelCheckpoint = scenario.pytorch("callbacks").ModelCheckpoint
+ModelCheckpoint = scenario.pl.callbacks.ModelCheckpoint
 
 
-class Model(scenario.pytorch("demos.boring_classes").BoringModel):
+class Model(Module, scenario.BoringModel):
     def validation_step(self, batch, batch_idx):
         self.log("loss", 5.0 - self.current_epoch)
         return super().validation_step(batch, batch_idx)
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.1)
 
 
 def fit(epochs, directory, ckpt_path=None):
     last = ModelCheckpoint(directory, "last-{epoch}")
     best = ModelCheckpoint(directory, "best-{epoch}", monitor="loss", save_last=True if CASE == "alone" else None)
     callbacks = {"best_first": [best, last], "alone": [best]}.get(CASE, [last, best])
-    trainer = scenario.trainer(
-        max_epochs=epochs, limit_train_batches=2, limit_val_batches=1, num_sanity_val_steps=0, callbacks=callbacks
-    )
+    trainer = scenario.trainer(max_epochs=epochs, limit_train_batches=2, limit_val_batches=1, callbacks=callbacks)
     trainer.fit(Model(), ckpt_path=ckpt_path)
 
 
