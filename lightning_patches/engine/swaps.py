@@ -54,7 +54,7 @@ class Swaps:
                     raise  # after an interruption, the patch is still pending
                 failures[patch.name] = plan.fail(patch, error)
         if stage == "after":
-            here = [patched for patched in self if patched.owner is module]
+            here = [self._patched[key] for key in self._keys_in(module)]
             references.update_copies(here, functools.partial(references.modules_imported_by, module))
         return failures
 
@@ -128,9 +128,14 @@ class Swaps:
 
     def _forget_executed(self, module: ModuleType) -> None:
         """Forget the attributes of a module that was executed again, as by ``importlib.reload``."""
-        for key, patched in list(self._patched.items()):
-            if patched.owner is module and patched.present is not patched.last_set:
+        for key in self._keys_in(module):
+            patched = self._patched[key]
+            if patched.present is not patched.last_set:
                 del self._patched[key]
+
+    def _keys_in(self, module: ModuleType) -> list[tuple[int, str]]:
+        """Return the keys of a module's functions. Compares ``id``s, since looking at each attribute takes longer."""
+        return [key for key in list(self._patched) if key[0] == id(module)]
 
     def update_copies(self) -> None:
         """Update copies of replaced functions in all modules."""
