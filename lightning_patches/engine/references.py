@@ -44,8 +44,9 @@ def modules_imported_by(module: ModuleType) -> list[ModuleType]:
     They are after the module in ``sys.modules``. The result may contain further modules.
     """
     found = []
-    for name, other in reversed(list(sys.modules.items())):
-        if name.startswith(ROOT_PACKAGES) and issubclass(type(other), ModuleType):
+    for name in reversed(list(sys.modules)):
+        other: Any = sys.modules.get(name)
+        if name.partition(".")[0] in ROOT_PACKAGES and issubclass(type(other), ModuleType):
             found.append(other)
         if other is module:
             break

@@ -1,7 +1,7 @@
-"""Importing Lightning does not import torch._dynamo.
+"""Importing Lightning, or predicting with it, does not import torch._dynamo.
 
-From 2.3 on, two modules import ``OptimizedModule`` from it. From 2.5 on, two methods are decorated with
-``torch.compiler.disable``, which imports it, too.
+Two modules import ``OptimizedModule`` from it: up to 2.2 when a Trainer gets a model, from 2.3 on when they are
+imported. From 2.5 on, two methods are decorated with ``torch.compiler.disable``, which imports it, too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lightning_patches.patches.imports import _optimized_module, _statements
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
 
-def _without_dynamo(module: str) -> Target:
+def _without_dynamo(module: str, since: str = "") -> Target:
     """Return a target that makes the module import our ``OptimizedModule``, unless torch._dynamo has been imported."""
 
     def build(original: None, namespace: str) -> Callable[..., Any]:
@@ -29,7 +29,7 @@ def _without_dynamo(module: str) -> Target:
         _statements.look_up_in_module("__import__", module, namespace)
         return import_module
 
-    return Target(f"{module}:__import__", build, adds=True, early=True)
+    return Target(f"{module}:__import__", build, adds=True, early=True, since=since)
 
 
 def _build_class(original: None, namespace: str) -> Callable[..., Any]:
@@ -55,16 +55,16 @@ PATCH = Patch(
     *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="performance",
-    affected=(">=2.3.0,<=2.6.6",),
+    affected=(">=2.0.0,<=2.6.6",),
     targets=(
-        _without_dynamo("fabric.wrappers"),
+        _without_dynamo("fabric.wrappers", since="2.0.3"),
         _without_dynamo("pytorch.utilities.compile"),
         Target(f"{_RESULT}:__build_class__", _build_class, adds=True, early=True, since="2.5.0"),
     ),
     upstream=Upstream(issues=(19261, 12786)),
     impact=Impact(
-        "Half of the time of `import lightning.pytorch` is the import of torch._dynamo, even in processes that "
-        "neither train nor compile.",
+        "From 2.3 on, half of the time of `import lightning.pytorch` is the import of torch._dynamo, even in processes "
+        "that neither train nor compile. Up to 2.2, the first fit, validate, test or predict imports it, for a second.",
         ("python -X importtime shows torch._dynamo below lightning.fabric.wrappers",),
     ),
     opt_in="users who start many processes that import Lightning, such as DataLoader workers on macOS, on "

@@ -1,16 +1,16 @@
-"""Importing Lightning imports torch._dynamo, even in processes that neither train nor compile. Cases: "" imports
-Lightning, predicts, trains and compiles; ``by-hand`` prevents the import of torch._dynamo by stand-ins in sys.modules
-while Lightning is imported."""
+"""Importing Lightning or predicting imports torch._dynamo, even in processes that neither train nor compile. Cases: ""
+imports Lightning, predicts, trains and compiles; ``by-hand`` prevents the import of torch._dynamo by stand-ins in
+sys.modules until it has predicted."""
 
 import sys
 import types
 
 import _scenario as scenario
 import torch
-from _model import Module
 from torch.utils.data import DataLoader
 
-if scenario.CASE == "by-hand":
+is_stand_in = scenario.CASE == "by-hand"
+if is_stand_in:
     from torch._compile import _disable_dynamo
 
     stand_in = types.ModuleType("torch._dynamo")
@@ -18,9 +18,7 @@ if scenario.CASE == "by-hand":
     stand_in.disable = lambda function, recursive, **_: _disable_dynamo(function, recursive)
     sys.modules["torch._dynamo"] = stand_in
 
-if scenario.CASE == "by-hand":
-    del sys.modules["torch._dynamo"]
-    vars(torch).pop("_dynamo", None)
+from _model import Module  # imports Lightning
 
 
 class Model(Module):
@@ -38,11 +36,14 @@ class Model(Module):
 
 
 if __name__ == "__main__":
-    loaded = ["torch._dynamo" in sys.modules]
+    loaded = ["torch._dynamo" in sys.modules and not is_stand_in]
     scenario.pl.seed_everything(3)
     model = Model()
     batches = DataLoader([torch.arange(n, n + 4.0).cos() for n in range(4)], batch_size=2)
     predicted = scenario.trainer().predict(model, batches)
+    if is_stand_in:
+        del sys.modules["torch._dynamo"]
+        vars(torch).pop("_dynamo", None)
     loaded.append("torch._dynamo" in sys.modules)
     trainer = scenario.trainer(max_epochs=2)
     trainer.fit(model, batches)
