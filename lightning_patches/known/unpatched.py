@@ -431,23 +431,6 @@ UNCOUNTED = (
         "another directory (`--trainer.default_root_dir`, or the logger's version)",
     ),
     Unpatched(
-        name="best-without-fit",
-        title="ModelCheckpoint knows the best checkpoint only in the process that ran fit",
-        group="environment",
-        upstream=Upstream(issues=(17312,)),
-        impact=Impact(
-            "A new ModelCheckpoint does not look for the checkpoints of an earlier run. The error names the settings, "
-            "which may be right.",
-            ("ModelCheckpoint` is not configured to save the best model",),
-            error='ValueError: `.test(ckpt_path="best")` is set but `ModelCheckpoint` is not configured to save the '
-            "best model.",
-            frames=("trainer/connectors/checkpoint_connector.py",),
-        ),
-        do="Pass the file: store `trainer.checkpoint_callback.best_model_path` after fit, and call "
-        "`trainer.test(model, ckpt_path=PATH)`. In the program that runs fit, check that ModelCheckpoint saved a file "
-        "(save_top_k is not 0, and the first ModelCheckpoint is the one with the monitor)",
-    ),
-    Unpatched(
         name="script-without-main-guard",
         title="DataLoader workers import the script (the default from Python 3.14 on), and it has no `__main__` guard",
         group="environment",
