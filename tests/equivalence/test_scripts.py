@@ -74,8 +74,8 @@ show it"/></testcase>
 def proven(prove, name, **given):
     """Return the result of a part of ``scripts/prove``."""
     part, usual = prove.Part(name), {"patches": [], "jobs": 1, "minutes": 1, "until": time.time() + 60}
-    not_asked_for = dict.fromkeys(("upstream", "libraries", "gpu_results", "torch_index"))
     usual["torch"] = ["none"]  # no stack is installed
+    not_asked_for = dict.fromkeys(("upstream", "libraries", "gpu_results", "torch_index"))
     prove.attempt(part, argparse.Namespace(**{**usual, **not_asked_for, **given}))
     return part
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patches.checkpoints._places import directory_of
 
 _CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector"
 
@@ -19,23 +20,24 @@ def _restore_callbacks(original: Callable[..., None], namespace: str) -> Callabl
         resumed = getattr(self, "_ckpt_path", None) or getattr(self, "resume_checkpoint_path", None)
         if not resumed or self.trainer.state.fn != "fit":
             return
-        kind = upstream_module(namespace, "pytorch.callbacks.model_checkpoint").ModelCheckpoint
         for callback in self.trainer.callbacks:
-            if type(callback) is kind:
-                _warn_of_unknown_files(callback, str(resumed))
+            directory = directory_of(callback, namespace)
+            if directory is not None:
+                with contextlib.suppress(OSError):  # another process may delete files meanwhile
+                    _warn_of_unknown_files(callback, directory, str(resumed))
 
     return restore_callbacks
 
 
-def _warn_of_unknown_files(callback: Any, resumed: str) -> None:
+def _warn_of_unknown_files(callback: Any, directory: str, resumed: str) -> None:
     missing = [path for path in callback.best_k_models if not os.path.exists(path)]
-    if not missing or not os.path.isdir(callback.dirpath) or not os.path.isfile(resumed):
+    if not missing or not os.path.isdir(directory) or not os.path.isfile(resumed):
         return
     known = {os.path.basename(path) for path in callback.best_k_models}
     shapes = {_without_numbers(os.path.basename(path)) for path in missing}
     unknown = [
         entry.name
-        for entry in os.scandir(callback.dirpath)
+        for entry in os.scandir(directory)
         if entry.name not in known
         and _without_numbers(entry.name) in shapes
         and entry.stat().st_mtime >= os.path.getmtime(resumed)
