@@ -6,7 +6,8 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_ti
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
-_AWAITED = "_plateaus_that_await_validation"
+_AWAITED = "_metric_of_a_later_validation"
+"""Attribute of a scheduler that has waited once: its metric. A checkpoint has it in the scheduler's state."""
 
 
 def _update_learning_rates(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -37,10 +38,9 @@ def _awaits_validation(loop: Any, config: Any) -> bool:
         return False
     if loop._should_check_val_epoch() or (loop.trainer.current_epoch + 1) % config.frequency != 0:
         return False
-    lacking = vars(loop).setdefault(_AWAITED, [])
-    if not any(config is other for other in lacking) and loop._get_monitor_value(config.monitor) is None:
-        lacking.append(config)
-    return any(config is other for other in lacking)
+    if loop._get_monitor_value(config.monitor) is None:
+        setattr(config.scheduler, _AWAITED, config.monitor)
+    return getattr(config.scheduler, _AWAITED, None) == config.monitor
 
 
 PATCH = Patch(
