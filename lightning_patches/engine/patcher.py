@@ -138,7 +138,7 @@ class Patcher:
             return False
         if plan is None or plan.selection is not selection:
             return spec is None
-        return name in plan.targets or (selection.strict and name in distributions.ROOT_PACKAGES)
+        return name in plan.targets or name in distributions.ROOT_PACKAGES
 
     def before(self, module: ModuleType) -> None:
         """Patch early targets before a module of Lightning is executed.

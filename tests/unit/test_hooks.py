@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import gc
 import importlib
 import importlib.machinery
 import importlib.util
@@ -241,17 +243,38 @@ def test_only_modules_with_a_target_get_a_loader(world: World) -> None:
     assert [name for name in names if watched(name)] == [OUTER, INNER]
 
 
-def test_package_without_a_target_has_no_extra_frames(world: World) -> None:
-    """Its import activates the package, which is done when the module's code runs."""
+ENDS = ("", "gc.disable()", "gc.set_threshold(5)", "raise ImportError")
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_collection_is_paused_during_the_import_of_lightning(end: str, world: World) -> None:
+    """What the imported code itself sets remains."""
     nested(world, "")
-    seen = "import sys\nframe, STACK = sys._getframe(), []\n"
-    seen += "while frame: STACK.append(frame.f_globals['__name__']); frame = frame.f_back\n"
-    (world.root / "lightning" / "__init__.py").write_text(seen)
+    seen = world.root / "seen.txt"
+    code = f"import gc, pathlib\npathlib.Path({str(seen)!r}).write_text(str(gc.get_threshold()[0]))\n{end}\n"
+    (world.root / "lightning" / "__init__.py").write_text(code)
     hooks.install(arming(world.patcher(toy(*TARGETS))))
-    module = importlib.import_module("lightning")
-    assert not [name for name in module.STACK if name.startswith("lightning_patches")]
-    assert type(module.__loader__) is importlib.machinery.SourceFileLoader
-    assert world.load("pytorch.outer").compute(3) == 60
+    before = gc.get_threshold()
+    try:
+        with contextlib.suppress(ImportError):
+            importlib.import_module("lightning")
+        assert (gc.isenabled(), gc.get_threshold()[0]) == (end != ENDS[1], 5 if end == ENDS[2] else before[0])
+    finally:
+        gc.enable()
+        gc.set_threshold(*before)
+    assert int(seen.read_text()) > 10**6
+
+
+def test_collection_that_is_off_remains_off(world: World) -> None:
+    hooks.install(arming(world.patcher(toy(*TARGETS))))
+    nested(world, "")
+    before = gc.get_threshold()
+    gc.set_threshold(0)
+    try:
+        importlib.import_module("lightning")
+        assert gc.get_threshold()[0] == 0
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_stack_depth_of_a_patched_module_is_unchanged(world: World) -> None:

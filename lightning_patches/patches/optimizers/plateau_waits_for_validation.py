@@ -40,7 +40,7 @@ def _awaits_validation(loop: Any, config: Any) -> bool:
         return False
     if loop._get_monitor_value(config.monitor) is None:
         setattr(config.scheduler, _AWAITED, config.monitor)
-    return getattr(config.scheduler, _AWAITED, None) == config.monitor
+    return bool(getattr(config.scheduler, _AWAITED, None) == config.monitor)
 
 
 PATCH = Patch(
