@@ -165,7 +165,7 @@ PATCH = Patch(
             "Early stopping conditioned on metric ... which is not available after resuming",
         ),
     ),
-    after=("eval-mode-kept", "resume-on-last-batch", "plateau-waits-for-validation", "early-stopping-before-minimum"),
+    after=("eval-mode-kept", "resume-on-last-batch", "early-stopping-before-minimum"),
     note="The patch saves the monitored metrics in the checkpoint, in the state of the epoch loop. Lightning "
     "without the patch ignores them. If a checkpoint lacks them, EarlyStopping and ReduceLROnPlateau skip "
     "one check or step, without an error. In runs that are not resumed, only these values in the "

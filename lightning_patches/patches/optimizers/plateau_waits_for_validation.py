@@ -56,6 +56,7 @@ PATCH = Patch(
         error="lightning.fabric.utilities.exceptions.MisconfigurationException: ReduceLROnPlateau conditioned "
         "on metric val_loss which is not available.",
     ),
+    after=("resumed-metrics",),
     note="A scheduler that has waited once is skipped in all epochs without validation. Schedulers that find "
     "their metric in the first epoch, and those with strict=False, are unchanged. A misspelled metric "
     "still raises an error, but only at the first validation, or at the end of that epoch if there is no "

@@ -50,7 +50,7 @@ PATCH = Patch(
     ),
     opt_in="users who set interval='step' and a frequency above 1 for a scheduler",
     signs=("frequency lr_scheduler",),
-    after=("plateau-waits-for-validation", "resumed-metrics"),
+    after=("plateau-waits-for-validation",),
     note="The patch is equivalent to frequency=1 and a scheduler with longer steps. Opt-in because it changes "
     "the learning rates of programs that work. Nothing changes without accumulation if the frequency "
     "divides the number of batches in an epoch.",
