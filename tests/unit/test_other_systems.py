@@ -50,7 +50,8 @@ class Model(L.LightningModule):
 if __name__ == "__main__":
     torch.manual_seed(1)
     os.chdir(sys.argv[2])
-    trainer = L.Trainer(max_epochs=2, accelerator="cpu", logger=False, enable_progress_bar=False)
+    quiet = dict.fromkeys(("logger", "enable_progress_bar", "enable_model_summary"), False)  # rich needs a real system
+    trainer = L.Trainer(max_epochs=2, accelerator="cpu", **quiet)
     model = Model()
     trainer.fit(model, torch.utils.data.DataLoader(torch.ones(4, 2), batch_size=2))
     again = type(model).load_from_checkpoint(trainer.checkpoint_callback.best_model_path)
