@@ -107,24 +107,8 @@ _EXECUTES = ("<frozen importlib._bootstrap_external>", "exec_module")
 
 
 _NEVER = 10**9
-"""A threshold of the garbage collection that an import does not reach."""
-
-
-def _pause_collection() -> Optional[tuple[int, ...]]:
-    """Return the thresholds to restore; ``None`` if collection is off or already paused.
-
-    Not ``gc.disable``: code that is imported may call ``gc.disable`` or ``gc.set_threshold`` for the whole program.
-    """
-    thresholds = gc.get_threshold()
-    if not gc.isenabled() or thresholds[0] in (0, _NEVER):
-        return None
-    gc.set_threshold(_NEVER, *thresholds[1:])
-    return thresholds
-
-
-def _resume_collection(thresholds: Optional[tuple[int, ...]]) -> None:
-    if thresholds is not None and gc.get_threshold()[0] == _NEVER:
-        gc.set_threshold(*thresholds)
+"""A threshold of the garbage collection that an import does not reach. ``gc.disable`` would not do, since code that is
+imported may call it for the whole program."""
 
 
 class _Loader:
@@ -158,13 +142,17 @@ class _Loader:
 
     @_like_importlib
     def exec_module(self, module: Any) -> None:
-        thresholds = _pause_collection() if module.__name__ in ROOT_PACKAGES else None
+        thresholds = gc.get_threshold()
+        pauses = module.__name__ in ROOT_PACKAGES and gc.isenabled() and thresholds[0] not in (0, _NEVER)
         try:
+            if pauses:
+                gc.set_threshold(_NEVER, *thresholds[1:])
             execute, *what = self._begin(module)
             _call_with_frames_removed(execute, *what)
             self._end(module)
         finally:
-            _resume_collection(thresholds)
+            if pauses and gc.get_threshold()[0] == _NEVER:
+                gc.set_threshold(*thresholds)
 
     @_like_importlib
     def _begin(self, module: Any) -> tuple[Any, ...]:
