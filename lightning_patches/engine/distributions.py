@@ -90,7 +90,8 @@ def module_name(namespace: str, module: str) -> str:
 
 def upstream_module(namespace: str, module: str) -> Any:
     """Import a module: ``("pytorch_lightning", "fabric.wrappers")`` -> the module ``lightning_fabric.wrappers``."""
-    return importlib.import_module(module_name(namespace, module))
+    name = module_name(namespace, module)
+    return sys.modules.get(name) or importlib.import_module(name)  # torch.compile can't trace the latter
 
 
 def find(namespace: str, importing: Optional[ModuleSpec] = None) -> Optional[Namespace]:

@@ -6,6 +6,7 @@ import logging
 import sys
 from typing import Any, Callable
 
+from lightning_patches.engine.functions import is_traced
 from lightning_patches.patch import Impact, Patch, Target, name_and_title
 
 
@@ -14,7 +15,12 @@ def _build(package: str) -> Callable[..., Any]:
         def is_other(record: logging.LogRecord) -> bool:
             return f"try installing [{package.partition('>')[0]}]" not in str(record.msg)
 
+        traced = is_traced()
+
         def without_tip(*args: Any, **kwargs: Any) -> None:
+            if traced():  # torch.compile fails in the check of a package that is not installed
+                original(*args, **kwargs)
+                return
             from lightning_utilities.core.imports import RequirementCache
 
             log = sys.modules["lightning_utilities.core.rank_zero"].log
