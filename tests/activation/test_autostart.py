@@ -510,7 +510,9 @@ class TestExport:
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
     def test_export_removes_what_it_wrote_when_a_signal_ends_it(self, environment, tmp_path, number):
         (tmp_path / "mine").mkdir()
-        arguments = [environment.command("lightning-patches"), "autostart", "export", str(tmp_path / "mine")]
+        code = "import os, time; os.replace = lambda *names: time.sleep(100); from lightning_patches.cli import main"
+        call = f"raise SystemExit(main(['autostart', 'export', {str(tmp_path / 'mine')!r}]))"
+        arguments = [environment.python, "-c", f"{code}\n{call}"]
         process = subprocess.Popen(arguments, env=environment.variables(lightning=False), stderr=subprocess.PIPE)
         try:
             deadline = time.monotonic() + 100
