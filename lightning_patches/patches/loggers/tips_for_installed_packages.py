@@ -18,13 +18,10 @@ def _build(package: str) -> Callable[..., Any]:
         traced = is_traced()
 
         def without_tip(*args: Any, **kwargs: Any) -> None:
-            if traced():  # torch.compile fails in the check of a package that is not installed
-                original(*args, **kwargs)
-                return
             from lightning_utilities.core.imports import RequirementCache
 
             log = sys.modules["lightning_utilities.core.rank_zero"].log
-            if RequirementCache(package):
+            if not traced() and RequirementCache(package):  # torch.compile fails if a package is not installed
                 log.addFilter(is_other)
             try:
                 original(*args, **kwargs)
