@@ -70,7 +70,6 @@ PATCH = Patch(
         "A run that resumes from a checkpoint that was saved before the newest best one never deletes that file: "
         "the resumed ModelCheckpoint has the list of files from before.",
     ),
-    fixed_by=("monitored-checkpoint-first",),
     note="This patch fixes nothing: it warns once. The opt-in patch monitored-checkpoint-first prevents the bug in the "
     "runs that save the checkpoints.",
 )
