@@ -1,9 +1,9 @@
 """Import hooks: one finder for Lightning's modules, and a loader for modules with a target.
 
 Each stack frame that we add can make imports slower: if calls cross the end of a chunk of Python's stack, Python
-allocates and frees memory at each call. So the finder returns ``None`` for modules without a target, and our loaders
-have the same number of frames as importlib. If it turns out that a module needs no work, its original loader is
-restored.
+allocates and frees memory at each call. So the finder returns ``None`` for modules without a target, except root
+packages, and our loaders have the same number of frames as importlib. If it turns out that a module needs no work, its
+original loader is restored.
 
 While one of Lightning's root packages is imported, Python collects no garbage: the import creates many objects and
 hardly any garbage, and the saved time pays for the patches.
@@ -106,9 +106,9 @@ _EXECUTES = ("<frozen importlib._bootstrap_external>", "exec_module")
 """File and name of the function that executes modules in Python's loaders."""
 
 
-_NEVER = 10**9
-"""A threshold of the garbage collection that an import does not reach. ``gc.disable`` would not do, since code that is
-imported may call it for the whole program."""
+_PAUSED = 10_000_019
+"""A threshold of the garbage collection that an import does not reach, and that other code does not set. ``gc.disable``
+would not do, since code that is imported may call it for the whole program."""
 
 
 class _Loader:
@@ -143,16 +143,16 @@ class _Loader:
     @_like_importlib
     def exec_module(self, module: Any) -> None:
         thresholds = gc.get_threshold()
-        pauses = module.__name__ in ROOT_PACKAGES and gc.isenabled() and thresholds[0] not in (0, _NEVER)
+        pauses = module.__name__ in ROOT_PACKAGES and gc.isenabled() and thresholds[0] not in (0, _PAUSED)
         try:
             if pauses:
-                gc.set_threshold(_NEVER, *thresholds[1:])
+                gc.set_threshold(_PAUSED, *thresholds[1:])
             execute, *what = self._begin(module)
             _call_with_frames_removed(execute, *what)
             self._end(module)
         finally:
-            if pauses and gc.get_threshold()[0] == _NEVER:
-                gc.set_threshold(*thresholds)
+            if pauses and gc.get_threshold()[0] == _PAUSED:
+                gc.set_threshold(thresholds[0], *gc.get_threshold()[1:])
 
     @_like_importlib
     def _begin(self, module: Any) -> tuple[Any, ...]:

@@ -354,6 +354,7 @@ def test_around_names_only_patches_that_are_applied_later() -> None:
 def test_fixed_by_names_the_patches_of_the_same_issue() -> None:
     """In a fork with one of these patches, the warning patch is skipped."""
     left = {  # these warn of more cases than the patch with the same issue fixes
+        "warn-best-checkpoint-left": {"monitored-checkpoint-first"},
         "warn-last-checkpoint-old": {"last-checkpoint-newest"},
         "warn-mid-epoch-resume": {"validation-on-resume"},
         "warn-validation-on-resume": {"mid-epoch-resume", "resumed-metrics"},

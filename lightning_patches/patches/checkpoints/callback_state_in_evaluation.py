@@ -42,6 +42,7 @@ PATCH = Patch(
     ),
     opt_in="users who evaluate a checkpoint with callbacks that have state",
     signs=("load_state_dict ckpt_path",),
+    around=("double-precision-restored",),
     note="Opt-in because after a fit, trainer.test(ckpt_path='best') also resets the callbacks to the state in "
     "that checkpoint, and ModelCheckpoint warns if its dirpath has changed. Scripts that use the "
     "callbacks after such a test may rely on their state from the fit.",

@@ -80,5 +80,5 @@ PATCH = Patch(
     "If the BatchSampler's sampler is neither sequential nor random, such as a WeightedRandomSampler, it "
     "is divided among the ranks. Without the patch, pass sampler, batch_size and drop_last to the "
     "DataLoader.",
-    around=("predict-own-batch-sampler",),
+    around=("predict-own-batch-sampler", "predict-batch-sampler-constructor"),
 )

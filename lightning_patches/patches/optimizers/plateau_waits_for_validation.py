@@ -1,13 +1,15 @@
 """ReduceLROnPlateau waits for validation if validation does not run in every epoch."""
 
+from __future__ import annotations
+
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 
-_AWAITED = "_metric_of_a_later_validation"
-"""Attribute of a scheduler that has waited once: its metric. A checkpoint has it in the scheduler's state."""
+_AWAITED = "_metrics_of_later_validations"
+"""Attribute of the epoch loop, and key of its state in a checkpoint: metrics that a scheduler has waited for."""
 
 
 def _update_learning_rates(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -34,20 +36,51 @@ def _update_learning_rates(original: Callable[..., None], namespace: str) -> Cal
 
 def _awaits_validation(loop: Any, config: Any) -> bool:
     """True if the scheduler's metric is missing in this epoch without validation, or was missing in an earlier one."""
-    if not (config.reduce_on_plateau and config.strict and loop.trainer.enable_validation):
+    waits = config.reduce_on_plateau and config.strict and config.interval == "epoch"
+    if not (waits and loop.trainer.enable_validation):
         return False
     if loop._should_check_val_epoch() or (loop.trainer.current_epoch + 1) % config.frequency != 0:
         return False
+    awaited = vars(loop).setdefault(_AWAITED, set())
     if loop._get_monitor_value(config.monitor) is None:
-        setattr(config.scheduler, _AWAITED, config.monitor)
-    return bool(getattr(config.scheduler, _AWAITED, None) == config.monitor)
+        awaited.add(config.monitor)
+        return True
+    # A metric that this epoch of training has logged was only lost when the run was resumed.
+    return config.monitor in awaited.difference(_logged_names(loop))
+
+
+def _logged_names(loop: Any) -> set[str]:
+    """The names of the metrics that this epoch of training has logged."""
+    metas = [result.meta for result in loop._results.values()]
+    return {name for meta in metas for name in (meta.name, meta.forked_name(True), meta.forked_name(False))}
+
+
+def _on_save_checkpoint(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def on_save_checkpoint(self: Any) -> Any:
+        state = original(self)
+        awaited = vars(self).get(_AWAITED)
+        return {**state, _AWAITED: sorted(awaited)} if awaited else state
+
+    return on_save_checkpoint
+
+
+def _on_load_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_load_checkpoint(self: Any, state_dict: Any) -> None:
+        original(self, state_dict)
+        vars(self)[_AWAITED] = set(state_dict.get(_AWAITED, ()))
+
+    return on_load_checkpoint
 
 
 PATCH = Patch(
     *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(Target(f"{_EPOCH_LOOP}._update_learning_rates", _update_learning_rates),),
+    targets=(
+        Target(f"{_EPOCH_LOOP}._update_learning_rates", _update_learning_rates),
+        Target(f"{_EPOCH_LOOP}.on_save_checkpoint", _on_save_checkpoint),
+        Target(f"{_EPOCH_LOOP}.on_load_checkpoint", _on_load_checkpoint),
+    ),
     upstream=Upstream(issues=(10496, 9815), pull_requests=(21266,)),
     impact=Impact(
         "With check_val_every_n_epoch=2 and a ReduceLROnPlateau that monitors a validation metric, training fails "

@@ -59,4 +59,5 @@ PATCH = Patch(
     "scheduler itself. The opt-in patch skipped-epoch-schedulers fixes the bug.",
     fixed_by=("skipped-epoch-schedulers",),
     after=("resumed-metrics",),
+    around=("epoch-metrics-on-all-ranks",),
 )

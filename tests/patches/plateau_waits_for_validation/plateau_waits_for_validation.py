@@ -1,6 +1,7 @@
 """ReduceLROnPlateau follows a metric of the validation, which does not run in every epoch. Cases: ``waits``, ``by
 hand`` (the scheduler's frequency says so), ``resumed`` (the rest of such a training), ``two`` (a second scheduler
-follows a metric of the training), ``trained`` (the only one does), ``lenient`` (``strict=False``), ``stale`` (a
+follows a metric of the training), ``trained`` (the only one does), ``lost`` (a training with such a scheduler is
+resumed from a checkpoint at an epoch's end that lacks the metric), ``lenient`` (``strict=False``), ``stale`` (a
 frequency that asks for the value of an earlier epoch), ``misspelled``, ``off`` (there is no validation), ``asked``
 (validation runs in every epoch, and the Trainer's enable_validation is the program's own)."""
 
@@ -24,6 +25,10 @@ class Model(scenario.BoringModel):
     def validation_step(self, batch, batch_idx):
         self.log("val", float(self.current_epoch))
 
+    def on_train_epoch_end(self):
+        if scenario.CASE == "lost" and self.trainer.max_epochs == 3:
+            self.trainer.save_checkpoint("model.ckpt")
+
     def lr_scheduler_step(self, scheduler, metric):
         self.steps.append([self.current_epoch, scheduler.mode, float(metric)])
         super().lr_scheduler_step(scheduler, metric)
@@ -36,7 +41,7 @@ class Model(scenario.BoringModel):
             return {"scheduler": plateau, "monitor": monitor, **options}
 
         options = {"by hand": {"frequency": EVERY}, "lenient": {"strict": False}, "stale": {"frequency": 3}}
-        monitor = {"trained": "train", "misspelled": "vall"}.get(scenario.CASE, "val")
+        monitor = {"trained": "train", "lost": "train", "misspelled": "vall"}.get(scenario.CASE, "val")
         configs = [config(monitor, **options.get(scenario.CASE, {}))]
         if scenario.CASE == "two":
             configs.append(config("train", "max"))
@@ -76,9 +81,13 @@ def fit(epochs, path=None):
 
 
 if __name__ == "__main__":
-    trainer, seen = fit(2 if scenario.CASE == "resumed" else 6)
+    trainer, seen = fit({"resumed": 2, "lost": 3}.get(scenario.CASE, 6))
     if scenario.CASE == "resumed" and seen["error"] is None:
-        path = "model.ckpt"
-        trainer.save_checkpoint(path)
-        trainer, seen = fit(6, path)
+        trainer.save_checkpoint("model.ckpt")
+        trainer, seen = fit(6, "model.ckpt")
+    if scenario.CASE == "lost":
+        checkpoint = torch.load("model.ckpt", weights_only=False)
+        checkpoint["loops"]["fit_loop"]["epoch_loop.state_dict"].pop("_monitored_metrics", None)
+        torch.save(checkpoint, "model.ckpt")
+        trainer, seen = fit(6, "model.ckpt")
     scenario.observe(**seen)

@@ -11,6 +11,11 @@ def test_resumed_training_also_waits():
     assert (shim["error"], [epoch for epoch, *_ in shim["steps"]]) == (None, [3, 5])
 
 
+def test_scheduler_does_not_wait_for_a_training_metric_that_a_checkpoint_lacks():
+    shim = PROGRAM.shim("lost").facts
+    assert (shim["error"], [epoch for epoch, *_ in shim["steps"]]) == (None, [3, 4, 5])
+
+
 def test_scheduler_of_a_training_metric_steps_in_every_epoch():
     called = [(epoch, mode) for epoch, mode, _ in PROGRAM.shim("two").facts["steps"]]
     assert called == [(epoch, mode) for epoch in range(6) for mode in (("min",) if epoch % 2 else ()) + ("max",)]
