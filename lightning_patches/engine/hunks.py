@@ -110,13 +110,16 @@ def parse_changes(name: str, body: str) -> Changes:
 def _marked(patch: str, lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Add the comment that names the patch above the first added line, unless an added line has it."""
     added = [text for kind, text in lines if kind == "+"]
-    comment = f"# {MARKER}{patch}"
-    if not added or any(re.search(rf"{comment}(?![\w-])", text) for text in added):
+    if not added or _has_comment(patch, "\n".join(added)):
         return lines
     first = [kind for kind, _ in lines].index("+")
     code = next(filter(str.strip, added), "")
     indent = code[: len(code) - len(code.lstrip())]
-    return [*lines[:first], ("+", indent + comment), *lines[first:]]
+    return [*lines[:first], ("+", f"{indent}# {MARKER}{patch}"), *lines[first:]]
+
+
+def _has_comment(patch: str, text: str) -> bool:
+    return re.search(rf"# {MARKER}{patch}(?![\w-])", text) is not None
 
 
 def lines_in_file(patch: str, hunk: Hunk) -> list[tuple[str, str]]:
@@ -309,9 +312,11 @@ def remove_diffs(names: Iterable[str], namespace: str, path: str, text: str) -> 
 def _without(name: str, namespace: str, path: str, text: str, several: list[tuple[Hunk, ...]]) -> Optional[str]:
     for hunks in several:
         try:
-            return apply_places(text, locate(name, namespace, text, path, hunks, reverse=True))
+            below = apply_places(text, locate(name, namespace, text, path, hunks, reverse=True))
         except DiffError:
             continue
+        if not _has_comment(name, below):  # else the file has the diff of another release, with more hunks
+            return below
     return None
 
 

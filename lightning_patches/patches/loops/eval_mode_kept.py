@@ -75,6 +75,7 @@ PATCH = Patch(
         ("frozen backbone is put back into train mode", "eval mode of a submodule is lost when fit begins"),
     ),
     opt_in="users who put a part of the model into evaluation mode, on releases below 2.2.0",
+    around=("mid-epoch-resume", "resumed-metrics"),
     note="Opt-in because programs rely on Lightning to switch to training mode: with the patch, as from 2.2.0 "
     "on, a model that is in evaluation mode when fit starts stays in it. Models from from_pretrained() "
     "are in this mode. Set the mode that you want. on_validation_model_train and on_test_model_train are "

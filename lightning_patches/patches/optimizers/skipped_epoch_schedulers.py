@@ -49,5 +49,6 @@ PATCH = Patch(
     signs=("on_train_batch_start lr_scheduler",),
     note="Opt-in because a program that steps its schedulers itself after such an epoch works on these "
     "releases. With the patch, as from 2.6.0 on, they would step twice.",
+    around=("validation-after-short-epoch",),
     after=("resume-on-last-batch", "mid-epoch-resume", "validation-due-on-resume", "stateful-loader-exact"),
 )

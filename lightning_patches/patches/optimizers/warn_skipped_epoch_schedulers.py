@@ -58,6 +58,5 @@ PATCH = Patch(
     note="This patch fixes nothing: it warns once, after the first such epoch, unless the program steps a "
     "scheduler itself. The opt-in patch skipped-epoch-schedulers fixes the bug.",
     fixed_by=("skipped-epoch-schedulers",),
-    after=("resumed-metrics",),
-    around=("epoch-metrics-on-all-ranks",),
+    after=("resumed-metrics", "epoch-metrics-on-all-ranks"),
 )
