@@ -194,9 +194,9 @@ def test_audit_of_the_version_of_a_fork_counts_as_audit_of_its_code(find, distri
     absent = {name for name in NOT_AVAILABLE if not everything}
     by_code = {bug.record.name for bug in installed.bugs} | set(installed.excluded)
     assert {bug.record.name for bug in asked.bugs} - absent == by_code - absent
-    assert any(note.startswith("the wheel carries ") for note in asked.notes)
+    assert any(note.startswith("the wheel contains ") for note in asked.notes)
 
 
 def test_audit_of_a_fork_with_a_selection_says_where_to_look():
     (asked,) = audit_requirements(["lightning==2.2.5+patches.3.only.8ab3c07d"], ALL)
-    assert any("run `audit` there" in note for note in asked.notes)
+    assert any("run `audit` in an environment with this wheel" in note for note in asked.notes)

@@ -97,7 +97,9 @@ def trainer(**options: Any) -> Any:
         torch.distributed.get_backend = lambda group=None: "gloo"
     callbacks = options.get("callbacks") or []
     for callback in callbacks if isinstance(callbacks, list) else [callbacks]:
-        if isinstance(callback, pytorch("callbacks").Checkpoint):
+        if isinstance(
+            callback, (pytorch("callbacks").ModelCheckpoint, getattr(pytorch("callbacks"), "Checkpoint", ()))
+        ):
             options.setdefault("enable_checkpointing", True)
     return pytorch().Trainer(**{**QUIET, **options})
 
