@@ -6,7 +6,7 @@ packages, and our loaders have the same number of frames as importlib. If it tur
 original loader is restored.
 
 While one of Lightning's root packages is imported, Python collects no garbage: the import creates many objects and
-hardly any garbage, and the saved time pays for the patches.
+hardly any garbage, and this saves much of the time that the patches take.
 
 The loader applies the patches, and not the finder. A loader holds only the module's lock: if two threads wait for each
 other's modules, Python detects that and lets one continue. A finder runs while Python holds the lock that every import
