@@ -96,10 +96,9 @@ def trainer(**options: Any) -> Any:
         options = {**options, "devices": "auto", "strategy": strategy}
         torch.distributed.get_backend = lambda group=None: "gloo"
     callbacks = options.get("callbacks") or []
+    kinds = pytorch("callbacks")  # 1.6 has no Checkpoint
     for callback in callbacks if isinstance(callbacks, list) else [callbacks]:
-        if isinstance(
-            callback, (pytorch("callbacks").ModelCheckpoint, getattr(pytorch("callbacks"), "Checkpoint", ()))
-        ):
+        if isinstance(callback, getattr(kinds, "Checkpoint", kinds.ModelCheckpoint)):
             options.setdefault("enable_checkpointing", True)
     return pytorch().Trainer(**{**QUIET, **options})
 
