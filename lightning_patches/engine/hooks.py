@@ -6,7 +6,7 @@ packages, and our loaders have the same number of frames as importlib. If it tur
 original loader is restored.
 
 While one of Lightning's root packages is imported, Python collects no garbage: the import creates many objects and
-hardly any garbage, and this saves much of the time that the patches take.
+hardly any garbage, and this saves more time than the patches take.
 
 The loader applies the patches, and not the finder. A loader holds only the module's lock: if two threads wait for each
 other's modules, Python detects that and lets one continue. A finder runs while Python holds the lock that every import
@@ -146,12 +146,16 @@ class _Loader:
         pauses = module.__name__ in ROOT_PACKAGES and gc.isenabled() and thresholds[0] not in (0, _PAUSED)
         try:
             if pauses:
+                gc.collect(1)  # the garbage of the program, which a collection during the import would find
                 gc.set_threshold(_PAUSED, *thresholds[1:])
             execute, *what = self._begin(module)
             _call_with_frames_removed(execute, *what)
             self._end(module)
         finally:
             if pauses and gc.get_threshold()[0] == _PAUSED:
+                if gc.isenabled() and not gc.get_freeze_count():
+                    gc.freeze()
+                    gc.unfreeze()  # All objects are old now: the next collection of young ones does not search them.
                 gc.set_threshold(thresholds[0], *gc.get_threshold()[1:])
 
     @_like_importlib

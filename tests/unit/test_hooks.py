@@ -11,6 +11,7 @@ import importlib.util
 import pickle
 import shutil
 import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -275,6 +276,42 @@ def test_collection_that_is_off_remains_off(world: World) -> None:
         assert gc.get_threshold()[0] == 0
     finally:
         gc.set_threshold(*before)
+
+
+def test_objects_of_the_import_are_old_after_it(world: World) -> None:
+    """Otherwise the next collection would search all of them."""
+    nested(world, "")
+    (world.root / "lightning" / "__init__.py").write_text("MADE = [[] for _ in range(9)]")
+    hooks.install(arming(world.patcher(toy(*TARGETS))))
+    made = importlib.import_module("lightning").MADE
+    assert any(one is made for one in gc.get_objects(generation=2))
+
+
+def test_objects_that_the_program_has_frozen_remain_frozen(world: World) -> None:
+    nested(world, "")
+    hooks.install(arming(world.patcher(toy(*TARGETS))))
+    mine: list[int] = []
+    gc.freeze()
+    try:
+        importlib.import_module("lightning")
+        assert all(one is not mine for one in gc.get_objects())
+    finally:
+        gc.unfreeze()
+
+
+def test_young_garbage_of_the_program_is_collected_before_the_import(world: World) -> None:
+    nested(world, "")
+    hooks.install(arming(world.patcher(toy(*TARGETS))))
+
+    class Circle:
+        pass
+
+    circle = Circle()
+    circle.itself = circle  # type: ignore[attr-defined]
+    found = weakref.ref(circle)
+    del circle
+    importlib.import_module("lightning")
+    assert found() is None
 
 
 def test_stack_depth_of_a_patched_module_is_unchanged(world: World) -> None:
