@@ -120,7 +120,10 @@ def wheel(distribution: str, version: str) -> Path:
 def download(distribution: str, version: str, directory: Path) -> None:
     """Download the release's wheel with pip, started in the empty ``directory``: `-m` imports from where it starts."""
     command = [sys.executable, "-m", "pip", "download", *QUIET, "--no-deps", "--only-binary=:all:"]
-    subprocess.run([*command, "--dest", ".", f"{distribution}=={version}"], cwd=directory, check=True)
+    # pip 24.1 and later refuse the metadata of most releases up to 1.8.3, such as "torch (>=1.9.*)".
+    older = {"PYTHONPATH": str(beside("pip-24.0", "pip==24.0"))} if version.startswith((*OLDER, "1.8.")) else {}
+    requirement = f"{distribution}=={version}"
+    subprocess.run([*command, "--dest", ".", requirement], cwd=directory, env={**os.environ, **older}, check=True)
 
 
 @cache

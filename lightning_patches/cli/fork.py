@@ -101,7 +101,10 @@ def _official(release: str, directory: Path) -> Path:
     found = list(directory.glob("*.whl"))
     if done.returncode or not found:
         lines = done.stderr.splitlines()
-        errors = [line for line in lines if line.startswith("ERROR: ") and line != "ERROR: Exception:"]
+        vague = ("ERROR: Exception:", "ERROR: Ignored the following")
+        errors = [line for line in lines if line.startswith("ERROR: ") and not line.startswith(vague)]
+        if "has invalid metadata" in done.stderr:
+            errors = ["pip 24.1 and later refuse the metadata of this release, and pip below 24.1 accepts it"]
         raise LookupError(f"pip cannot download {pinned}: {' '.join(errors[:1] or lines[-1:])}. {otherwise}")
     return found[0]
 

@@ -14,6 +14,7 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from lightning_patches import cli
 from lightning_patches import patches as catalogue
@@ -66,6 +67,20 @@ def test_record_and_metadata_describe_the_wheel(tmp_path):
                 assert changed == marked, f"{name}: a changed file says so, and no other does"
             for namespace in ("lightning",) if stem == "lightning" else ("pytorch_lightning", "lightning_fabric"):
                 assert wheel.read(f"{namespace}/version.info").decode().strip() == version
+
+
+@pytest.mark.parametrize("distribution", _releases.DISTRIBUTIONS)
+def test_requirements_in_a_fork_of_1_8_are_valid(distribution: str) -> None:
+    """pip 24.1 and later refuse those of the official wheel."""
+    official = _releases.reader(distribution, "1.8.0")(f"{distribution.replace('-', '_')}-1.8.0.dist-info/METADATA")
+    fork = _fork.make(_releases.wheel(distribution, "1.8.0"))
+    before, after = (
+        Parser().parsestr(text).get_all("Requires-Dist", [])
+        for text in (official or "", fork.changed[f"{fork.renamed[1]}/METADATA"].decode())
+    )
+    assert "torch (>=1.9.*)" in before
+    assert after == [line.replace("1.9.*", "1.9").replace("0.10.*", "0.10") for line in before]
+    assert all(map(Requirement, after))
 
 
 def test_fork_of_1_8_has_its_version_where_the_package_reads_it(tmp_path):

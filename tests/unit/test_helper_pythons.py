@@ -97,6 +97,8 @@ def test_helper_python_ignores_modules_of_the_working_directory(checkout: Path, 
             "WARNING: a\nERROR: No matching distribution\nERROR: b\n",
             "ERROR: No matching distribution. Run `pip download",
         ),
+        ("ERROR: Ignored the following yanked versions: 1\nERROR: b\n", "ERROR: b. Run `pip download"),
+        ("WARNING: Ignoring it since it has invalid metadata:\nERROR: b\n", "pip 24.1 and later refuse the metadata"),
         ("", ". Run `pip download"),
     ],
 )
