@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder
@@ -28,12 +29,18 @@ Fabric is called Lite in 1.8. Releases before 1.8 have only ``pytorch_lightning`
 
 MARKER = "lightning-patches: "
 """Start of the comment with which a fork marks each change; the patch's name follows."""
+_MARKED = re.compile(f"{MARKER}([a-z0-9-]+)")
 
 FORBIDDEN = {"2.6.2", "2.6.3"}
 """Releases that were compromised on PyPI and withdrawn (``unpatched.ADVISORY``)."""
 
 MAX_VERSION_INFO = 1 << 10
 """Largest ``version.info`` that is read, in bytes."""
+
+
+def diffs_in(text: str) -> frozenset[str]:
+    """Return the patches whose diffs a file's text carries, by the comments that mark them."""
+    return frozenset(_MARKED.findall(text))
 
 
 class Part(NamedTuple):

@@ -10,12 +10,11 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
-import re
 from functools import lru_cache
 from typing import Any, NamedTuple, Optional, Union
 
 from lightning_patches import system
-from lightning_patches.engine.distributions import MARKER, Part
+from lightning_patches.engine.distributions import Part, diffs_in
 
 MAX_SOURCE = 192 << 10
 """Largest module that is read, in bytes; the largest module of a release has 80 KB. Below Python 3.11, an expression
@@ -57,7 +56,7 @@ def source_of(part: Part, location: str) -> Source:
     module, _, attribute = location.partition(":")
     path = part.file_of(module)
     text = system.read_regular(path, MAX_SOURCE).decode("utf-8", errors="replace")
-    diffs = _diffs_in(text)
+    diffs = diffs_in(text)
     changed_by: frozenset[str] = frozenset()
     try:
         digest = function_digest(text, attribute)
@@ -111,11 +110,7 @@ def carried_in(part: Part, location: str) -> frozenset[str]:
 
 @lru_cache(maxsize=None)
 def _carried_in(path: str, modified: int, size: int) -> frozenset[str]:
-    return _diffs_in(system.read_regular(path, MAX_SOURCE).decode("utf-8", errors="replace"))
-
-
-def _diffs_in(text: str) -> frozenset[str]:
-    return frozenset(re.findall(re.escape(MARKER) + r"([a-z0-9-]+)", text))
+    return diffs_in(system.read_regular(path, MAX_SOURCE).decode("utf-8", errors="replace"))
 
 
 @lru_cache(maxsize=8)

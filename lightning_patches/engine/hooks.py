@@ -153,7 +153,7 @@ class _Loader:
             self._end(module)
         finally:
             if pauses and gc.get_threshold()[0] == _PAUSED:
-                if gc.isenabled() and not gc.get_freeze_count():
+                if gc.isenabled() and not gc.get_freeze_count():  # nothing that the program has frozen
                     gc.freeze()
                     gc.unfreeze()  # All objects are old now: the next collection of young ones does not search them.
                 gc.set_threshold(thresholds[0], *gc.get_threshold()[1:])

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Iterable, Iterator, Optional, Tuple
 
 from lightning_patches.engine import distributions
-from lightning_patches.engine.distributions import MARKER
+from lightning_patches.engine.distributions import MARKER, diffs_in
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 DIFFS = _PACKAGE.parent / "upstream" / "diffs"
@@ -110,16 +110,12 @@ def parse_changes(name: str, body: str) -> Changes:
 def _marked(patch: str, lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Add the comment that names the patch above the first added line, unless an added line has it."""
     added = [text for kind, text in lines if kind == "+"]
-    if not added or _has_comment(patch, "\n".join(added)):
+    if not added or patch in diffs_in("\n".join(added)):
         return lines
     first = [kind for kind, _ in lines].index("+")
     code = next(filter(str.strip, added), "")
     indent = code[: len(code) - len(code.lstrip())]
     return [*lines[:first], ("+", f"{indent}# {MARKER}{patch}"), *lines[first:]]
-
-
-def _has_comment(patch: str, text: str) -> bool:
-    return re.search(rf"# {MARKER}{patch}(?![\w-])", text) is not None
 
 
 def lines_in_file(patch: str, hunk: Hunk) -> list[tuple[str, str]]:
@@ -315,7 +311,7 @@ def _without(name: str, namespace: str, path: str, text: str, several: list[tupl
             below = apply_places(text, locate(name, namespace, text, path, hunks, reverse=True))
         except DiffError:
             continue
-        if not _has_comment(name, below):  # else the file has the diff of another release, with more hunks
+        if name not in diffs_in(below):  # else the file has the diff of another release, with more hunks
             return below
     return None
 
