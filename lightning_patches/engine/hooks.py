@@ -111,6 +111,19 @@ _PAUSED = 10_000_019
 would not do, since code that is imported may call it for the whole program."""
 
 
+def _resume(threshold: int) -> None:
+    """End the pause of the garbage collection.
+
+    All objects are old then, so that the next collection of young ones does not search them. But what the program has
+    frozen remains frozen: then ``sys.modules`` is not among the old objects. Python 3.12 itself freezes some others.
+    """
+    is_frozen = gc.get_freeze_count() > 0 and all(one is not sys.modules for one in gc.get_objects(generation=2))
+    if gc.isenabled() and not is_frozen:
+        gc.freeze()
+        gc.unfreeze()
+    gc.set_threshold(threshold, *gc.get_threshold()[1:])
+
+
 class _Loader:
     """Load a module with the original loader, and call the watcher before and after.
 
@@ -153,10 +166,7 @@ class _Loader:
             self._end(module)
         finally:
             if pauses and gc.get_threshold()[0] == _PAUSED:
-                if gc.isenabled() and not gc.get_freeze_count():  # nothing that the program has frozen
-                    gc.freeze()
-                    gc.unfreeze()  # All objects are old now: the next collection of young ones does not search them.
-                gc.set_threshold(thresholds[0], *gc.get_threshold()[1:])
+                _resume(thresholds[0])
 
     @_like_importlib
     def _begin(self, module: Any) -> tuple[Any, ...]:

@@ -278,7 +278,6 @@ def test_collection_that_is_off_remains_off(world: World) -> None:
         gc.set_threshold(*before)
 
 
-@pytest.mark.skipif(gc.get_freeze_count() > 0, reason="Python 3.12 has frozen objects itself")
 def test_objects_of_the_import_are_old_after_it(world: World) -> None:
     """Otherwise the next collection would search all of them."""
     nested(world, "")
