@@ -63,7 +63,7 @@ PATCH = Patch(
     ),
     upstream=Upstream(issues=(19261, 12786)),
     impact=Impact(
-        "From 2.3 on, half of the time of `import lightning.pytorch` is the import of torch._dynamo, even in processes "
+        "From 2.3 on, 40 % of the time of `import lightning.pytorch` is the import of torch._dynamo, even in processes "
         "that neither train nor compile. Up to 2.2, the first fit, validate, test or predict imports it, for a second.",
         ("python -X importtime shows torch._dynamo below lightning.fabric.wrappers",),
     ),
