@@ -125,7 +125,8 @@ for name in modules:
 used = "lightning_patches.engine.patcher" in sys.modules
 from lightning_patches.engine import distributions, gate
 from lightning_patches.patches import all_patches
-wanted, found = set(), distributions.find({namespace!r}.partition(".")[0])
+wanted = set(hooks.ROOT_PACKAGES)  # while they are imported, no garbage is collected
+found = distributions.find({namespace!r}.partition(".")[0])
 for patch in all_patches():
     if patch.default and gate.decide(patch, found).verdict == "pending":
         targets = gate.targets_in(patch.whole, found)
