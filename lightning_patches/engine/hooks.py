@@ -5,8 +5,9 @@ allocates and frees memory at each call. So the finder returns ``None`` for modu
 packages, and our loaders have the same number of frames as importlib. If it turns out that a module needs no work, its
 original loader is restored.
 
-While one of Lightning's root packages is imported, Python collects no garbage: the import creates many objects and
-hardly any garbage, and this saves more time than the patches take.
+While a program imports Lightning, and torch with it, Python collects no garbage: the import creates many objects and
+little garbage, and this saves more time than the patches take. Once torch is imported, or if there are other threads,
+the garbage collection remains unchanged: it may find much more than the garbage of an import.
 
 The loader applies the patches, and not the finder. A loader holds only the module's lock: if two threads wait for each
 other's modules, Python detects that and lets one continue. A finder runs while Python holds the lock that every import
@@ -22,6 +23,7 @@ Python may load this module at start-up. wrapt and other modules are imported wh
 
 from __future__ import annotations
 
+import _thread
 import gc
 import sys
 
@@ -111,17 +113,20 @@ _PAUSED = 10_000_019
 would not do, since code that is imported may call it for the whole program."""
 
 
-def _resume(threshold: int) -> None:
-    """End the pause of the garbage collection.
+def _can_pause(name: str) -> bool:
+    """True if the garbage collection can be paused while a module is imported."""
+    is_start = name in ROOT_PACKAGES and "torch" not in sys.modules and _thread._count() == 0
+    return is_start and gc.isenabled() and 0 < gc.get_threshold()[0] < _PAUSED
 
-    All objects are old then, so that the next collection of young ones does not search them. But what the program has
-    frozen remains frozen: then ``sys.modules`` is not among the old objects. Python 3.12 itself freezes some others.
+
+def _make_all_old() -> None:
+    """Move all objects to the oldest generation, so that the next collection of young objects does not search them.
+
+    Does nothing if there are frozen objects, which would no longer be frozen. Python 3.12 always has some.
     """
-    is_frozen = gc.get_freeze_count() > 0 and all(one is not sys.modules for one in gc.get_objects(generation=2))
-    if gc.isenabled() and not is_frozen:
+    if not gc.get_freeze_count():
         gc.freeze()
         gc.unfreeze()
-    gc.set_threshold(threshold, *gc.get_threshold()[1:])
 
 
 class _Loader:
@@ -155,18 +160,21 @@ class _Loader:
 
     @_like_importlib
     def exec_module(self, module: Any) -> None:
-        thresholds = gc.get_threshold()
-        pauses = module.__name__ in ROOT_PACKAGES and gc.isenabled() and thresholds[0] not in (0, _PAUSED)
+        pauses = _can_pause(module.__name__)
+        if pauses:
+            gc.collect()  # The program's own garbage is freed now, and not during the import.
+        threshold = gc.get_threshold()[0]
         try:
             if pauses:
-                gc.collect(1)  # the garbage of the program, which a collection during the import would find
-                gc.set_threshold(_PAUSED, *thresholds[1:])
+                gc.set_threshold(_PAUSED)
             execute, *what = self._begin(module)
             _call_with_frames_removed(execute, *what)
             self._end(module)
+            if pauses:
+                _make_all_old()
         finally:
             if pauses and gc.get_threshold()[0] == _PAUSED:
-                _resume(thresholds[0])
+                gc.set_threshold(threshold)
 
     @_like_importlib
     def _begin(self, module: Any) -> tuple[Any, ...]:
