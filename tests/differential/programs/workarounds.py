@@ -287,7 +287,7 @@ def torch_load_replaced(observe: Any) -> None:
         return plain(*arguments, **{**options, "weights_only": False})
 
     def try_all() -> None:
-        trainer = fit(Configured(Setting()), callbacks=[saved(monitor="val_loss")])
+        trainer = fit(Configured(Setting()), callbacks=[saved()])
         path = trainer.checkpoint_callback.best_model_path
         fit(Configured(Setting()), path, max_epochs=3)
         trainer.validate(Configured(Setting()), data(6), ckpt_path="best", verbose=False)
