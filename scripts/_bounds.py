@@ -11,6 +11,7 @@ from pathlib import Path
 import _releases
 
 from lightning_patches.engine import fingerprints
+from lightning_patches.fork.wheel import with_valid_bounds
 from lightning_patches.known import releases as known_releases
 
 DATA = Path(known_releases.__file__).with_name(known_releases.DATA)
@@ -68,6 +69,5 @@ def read(wheel: Path) -> dict[str, str]:
         found = re.fullmatch(r"([\w.-]+)(?:\[[^]]*\])?\s*\(?([^;()]*)\)?", requirement)
         if found:  # without a marker
             bounds[re.sub(r"[-_.]+", "-", found[1]).lower()] = found[2]
-    # Releases up to 1.8 have bounds such as ">=1.8.*", which pip 24.1 refuses and which means ">=1.8".
-    clean = {name: re.sub(r"([<>]=?[\d.]+)\.\*", r"\1", spec.replace(" ", "")) for name, spec in bounds.items()}
+    clean = {name: with_valid_bounds(spec.replace(" ", "")) for name, spec in bounds.items()}
     return {name: ",".join(sorted(spec.split(","), reverse=True)) for name, spec in clean.items()}

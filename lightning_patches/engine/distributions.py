@@ -29,7 +29,6 @@ Fabric is called Lite in 1.8. Releases before 1.8 have only ``pytorch_lightning`
 
 MARKER = "lightning-patches: "
 """Start of the comment with which a fork marks each change; the patch's name follows."""
-_MARKED = re.compile(f"{MARKER}([a-z0-9-]+)")
 
 FORBIDDEN = {"2.6.2", "2.6.3"}
 """Releases that were compromised on PyPI and withdrawn (``unpatched.ADVISORY``)."""
@@ -40,7 +39,7 @@ MAX_VERSION_INFO = 1 << 10
 
 def diffs_in(text: str) -> frozenset[str]:
     """Return the patches whose diffs a file's text carries, by the comments that mark them."""
-    return frozenset(_MARKED.findall(text))
+    return frozenset(re.findall(f"{MARKER}([a-z0-9-]+)", text))
 
 
 class Part(NamedTuple):

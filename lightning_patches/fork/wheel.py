@@ -156,7 +156,7 @@ def make(official: Path, names: Optional[Iterable[str]] = None) -> Fork:
                 raise ValueError(f"{distribution} {base}: {path} states another version")
             changed[path] = f"{text.replace(base, version)}\n".encode()
         metadata = archive.read(f"{renamed[0]}/METADATA").decode("utf-8")
-        changed[f"{renamed[1]}/METADATA"] = _valid(_with_version(metadata, base, version)).encode()
+        changed[f"{renamed[1]}/METADATA"] = _corrected(metadata, base, version).encode()
         changed[f"{renamed[1]}/{PROVENANCE}"] = _provenance(fork, digest)
         rows = []
         for path in _order({*map(fork.path_of, paths), *changed}):
@@ -237,18 +237,18 @@ def _original(fork: Fork, path: str) -> str:
     return old + path[len(new) :] if path.startswith(f"{new}/") else path
 
 
-def _with_version(metadata: str, base: str, version: str) -> str:
+def _corrected(metadata: str, base: str, version: str) -> str:
+    """Return the metadata with the version of the fork, and with valid bounds."""
     head, separator, body = metadata.partition("\n\n")
     replaced, count = re.subn(rf"^Version: {re.escape(base)}$", f"Version: {version}", head, flags=re.MULTILINE)
     if count != 1:
         raise ValueError(f"METADATA has {count} lines with the version {base}, not 1")
-    return replaced + separator + body
+    return with_valid_bounds(replaced) + separator + body
 
 
-def _valid(metadata: str) -> str:
-    """Replace ``torch (>=1.9.*)`` in requirements by ``torch (>=1.9)``: pip 24.1 and later refuse the first form."""
-    head, separator, body = metadata.partition("\n\n")
-    return re.sub(r"([<>]=?[\d.]+)\.\*", r"\1", head) + separator + body
+def with_valid_bounds(requirements: str) -> str:
+    """Replace ``>=1.9.*`` by ``>=1.9``, which means the same: pip 24.1 and later refuse the first form."""
+    return re.sub(r"([<>]=?[\d.]+)\.\*", r"\1", requirements)
 
 
 def _provenance(fork: Fork, digest: str) -> bytes:
