@@ -5,10 +5,6 @@ allocates and frees memory at each call. So the finder returns ``None`` for modu
 packages, and our loaders have the same number of frames as importlib. If it turns out that a module needs no work, its
 original loader is restored.
 
-While a program imports Lightning, and torch with it, Python collects no garbage: the import creates many objects and
-little garbage, and this saves more time than the patches take. Once torch is imported, or if there are other threads,
-the garbage collection remains unchanged: it may find much more than the garbage of an import.
-
 The loader applies the patches, and not the finder. A loader holds only the module's lock: if two threads wait for each
 other's modules, Python detects that and lets one continue. A finder runs while Python holds the lock that every import
 of every thread needs. If it waited for another thread, both could block forever.
@@ -23,8 +19,6 @@ Python may load this module at start-up. wrapt and other modules are imported wh
 
 from __future__ import annotations
 
-import _thread
-import gc
 import sys
 
 TYPE_CHECKING = False
@@ -108,27 +102,6 @@ _EXECUTES = ("<frozen importlib._bootstrap_external>", "exec_module")
 """File and name of the function that executes modules in Python's loaders."""
 
 
-_PAUSED = 10_000_019
-"""A threshold of the garbage collection that an import does not reach, and that other code does not set. ``gc.disable``
-would not do, since code that is imported may call it for the whole program."""
-
-
-def _can_pause(name: str) -> bool:
-    """True if the garbage collection can be paused while a module is imported."""
-    is_start = name in ROOT_PACKAGES and "torch" not in sys.modules and _thread._count() == 0
-    return is_start and gc.isenabled() and 0 < gc.get_threshold()[0] < _PAUSED
-
-
-def _make_all_old() -> None:
-    """Move all objects to the oldest generation, so that the next collection of young objects does not search them.
-
-    Does nothing if there are frozen objects, which would no longer be frozen. Python 3.12 always has some.
-    """
-    if not gc.get_freeze_count():
-        gc.freeze()
-        gc.unfreeze()
-
-
 class _Loader:
     """Load a module with the original loader, and call the watcher before and after.
 
@@ -160,21 +133,9 @@ class _Loader:
 
     @_like_importlib
     def exec_module(self, module: Any) -> None:
-        pauses = _can_pause(module.__name__)
-        if pauses:
-            gc.collect()  # The program's own garbage is freed now, and not during the import.
-        threshold = gc.get_threshold()[0]
-        try:
-            if pauses:
-                gc.set_threshold(_PAUSED)
-            execute, *what = self._begin(module)
-            _call_with_frames_removed(execute, *what)
-            self._end(module)
-            if pauses:
-                _make_all_old()
-        finally:
-            if pauses and gc.get_threshold()[0] == _PAUSED:
-                gc.set_threshold(threshold)
+        execute, *what = self._begin(module)
+        _call_with_frames_removed(execute, *what)
+        self._end(module)
 
     @_like_importlib
     def _begin(self, module: Any) -> tuple[Any, ...]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import gc
 import importlib
 import importlib.machinery
 import importlib.util
 import pickle
 import shutil
 import sys
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -242,115 +239,6 @@ def test_only_modules_with_a_target_get_a_loader(world: World) -> None:
     world.load("pytorch")
     names = [f"lightning.pytorch.{name}" for name in ("importer", "outer", "subject")]
     assert [name for name in names if watched(name)] == [OUTER, INNER]
-
-
-@pytest.fixture
-def start(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], list[Any]]]:
-    """A function that imports Lightning as at the start of a program, with the given lines at its end. It returns the
-    thresholds of the garbage collection during the import, and an object that the import has made."""
-    before, frozen = gc.get_threshold(), gc.get_freeze_count()
-    nested(world, "")
-    hooks.install(arming(world.patcher(toy(*TARGETS))))
-    monkeypatch.setattr(hooks, "_thread", SimpleNamespace(_count=lambda: 0))
-    monkeypatch.delitem(sys.modules, "torch", raising=False)
-    gc.set_threshold(701, 11, 12)
-
-    def begin(lines: str) -> list[Any]:
-        found: list[Any] = []
-        monkeypatch.setattr(gc, "found", found, raising=False)
-        code = f"import gc\nMADE = [[] for _ in range(9)]\ngc.found += [gc.get_threshold(), MADE]\n{lines}\n"
-        (world.root / "lightning" / "__init__.py").write_text(code)
-        with contextlib.suppress(ImportError):
-            importlib.import_module("lightning")
-        return found
-
-    yield begin
-    sys.modules.pop("torch", None)
-    gc.enable()
-    gc.set_threshold(*before)
-    if not frozen:
-        gc.unfreeze()
-
-
-def is_old(found: object) -> bool:
-    return any(one is found for one in gc.get_objects(generation=2))
-
-
-ENDS = {"": 701, "gc.disable()": 701, "gc.set_threshold(5, 11, 12)": 5, "raise ImportError": 701}
-
-
-@pytest.mark.parametrize("end", ENDS)
-def test_collection_is_paused_during_the_import_of_lightning(end: str, start: Callable[[str], list[Any]]) -> None:
-    """What the imported code itself sets remains."""
-    during, _ = start(end)
-    assert during == (hooks._PAUSED, 11, 12)
-    assert (gc.isenabled(), gc.get_threshold()) == (end != "gc.disable()", (ENDS[end], 11, 12))
-
-
-def has_torch() -> None:
-    sys.modules["torch"] = importlib.util.module_from_spec(importlib.machinery.ModuleSpec("torch", None))
-
-
-UNPAUSED: dict[str, Callable[[], Any]] = {
-    "torch is imported": has_torch,
-    "other threads": lambda: setattr(hooks, "_thread", SimpleNamespace(_count=lambda: 1)),
-    "off": gc.disable,
-    "threshold 0": lambda: gc.set_threshold(0),
-    "a huge threshold": lambda: gc.set_threshold(2**31 - 1),
-}
-
-
-@pytest.mark.parametrize("name", UNPAUSED)
-def test_collection_is_not_paused_later_or_if_it_is_off(name: str, start: Callable[[str], list[Any]]) -> None:
-    collections: list[str] = []
-    UNPAUSED[name]()
-    before = gc.isenabled(), gc.get_threshold()
-
-    def callback(phase: str, _: object) -> None:
-        collections.append(phase)
-
-    gc.callbacks.append(callback)
-    try:
-        during, _ = start("")
-    finally:
-        gc.callbacks.remove(callback)
-    assert during == before[1]
-    assert (gc.isenabled(), gc.get_threshold()) == before
-    assert name in ("torch is imported", "other threads") or not collections
-
-
-@pytest.mark.skipif(gc.get_freeze_count() > 0, reason="Python 3.12 has frozen objects")
-def test_objects_of_the_import_are_old_after_it(start: Callable[[str], list[Any]]) -> None:
-    """Otherwise the next collection would search all of them."""
-    _, made = start("")
-    assert is_old(made)
-
-
-def test_garbage_of_an_import_that_fails_is_found_soon(start: Callable[[str], list[Any]]) -> None:
-    """A program may try again and again."""
-    _, made = start("raise ImportError")
-    assert not is_old(made)
-
-
-def test_objects_that_the_program_has_frozen_remain_frozen(start: Callable[[str], list[Any]]) -> None:
-    mine: list[int] = []
-    gc.freeze()
-    start("")
-    assert all(one is not mine for one in gc.get_objects())
-
-
-def test_garbage_of_the_program_is_collected_before_the_import(start: Callable[[str], list[Any]]) -> None:
-    class Circle:
-        pass
-
-    circle = Circle()
-    circle.itself = circle  # type: ignore[attr-defined]
-    gc.collect()
-    assert is_old(circle)
-    found = weakref.ref(circle)
-    del circle
-    start("")
-    assert found() is None
 
 
 def test_stack_depth_of_a_patched_module_is_unchanged(world: World) -> None:
