@@ -19,7 +19,9 @@ Python may load this module at start-up. wrapt and other modules are imported wh
 
 from __future__ import annotations
 
+import os
 import sys
+from _frozen_importlib_external import PathFinder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing takes longer to import than this module
@@ -49,8 +51,13 @@ if TYPE_CHECKING:  # typing takes longer to import than this module
 
 
 ROOT_PACKAGES = ("lightning", "pytorch_lightning", "lightning_fabric", "lightning_lite")
-WORKER_LIBRARIES = ("distributed", "joblib", "loky", "submitit")
-"""Libraries whose workers get the program's functions by pickle, and don't run its script."""
+WORKER_LIBRARIES = {
+    "distributed": "cli/dask_worker.py",
+    "joblib": "externals/loky/backend/popen_loky_posix.py",
+    "loky": "backend/popen_loky_posix.py",
+    "submitit": "core/_submit.py",
+}
+"""Libraries whose workers get the program's functions by pickle and don't run its script, with a file of each."""
 
 
 class _Finder:
@@ -59,14 +66,14 @@ class _Finder:
     get_watcher: Optional[Callable[[], Optional[Watcher]]] = None
     """Called by the loaders. Returns the watcher, see :func:`install`. ``None`` while the finder is not installed."""
     needs_work: NeedsWork
-    on_worker_library: Optional[Callable[[], object]] = None
-    """Called when a library of ``WORKER_LIBRARIES`` is imported."""
+    on_worker_library: Optional[Callable[[str], object]] = None
+    """Called when a package is imported that has the name of a library of ``WORKER_LIBRARIES``, with this name."""
 
     def find_spec(
         self, fullname: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
     ) -> Optional[ModuleSpec]:
         if fullname in WORKER_LIBRARIES and self.on_worker_library is not None:
-            self.on_worker_library()
+            self.on_worker_library(fullname)
         if fullname.partition(".")[0] not in ROOT_PACKAGES or self.get_watcher is None or not self.needs_work(fullname):
             return None
         # Call only the finders after this one. Calling earlier ones would never end with a second copy of this finder.
@@ -216,9 +223,30 @@ def call_for_worker_libraries(on_worker_library: Callable[[], object]) -> None:
     Args:
         on_worker_library: the function. It must not import or wait, since Python holds its import lock during the call.
     """
-    _finder.on_worker_library = on_worker_library
-    if any(name in sys.modules for name in WORKER_LIBRARIES):
-        on_worker_library()
+
+    def call(name: str) -> None:
+        if is_worker_library(name, sys.path):
+            on_worker_library()
+
+    _finder.on_worker_library = call
+    for name in WORKER_LIBRARIES:
+        if name in sys.modules:
+            call(name)
+
+
+def is_worker_library(name: str, path: Sequence[str]) -> bool:
+    """True if the path has this library, and not another package of its name: with its file, and installed metadata.
+
+    The launcher's ``sitecustomize`` has a copy of this function.
+    """
+    spec = PathFinder.find_spec(name, path)
+    folder = os.path.dirname(getattr(spec, "origin", None) or "")
+    try:
+        beside = os.listdir(os.path.dirname(folder))
+    except OSError:
+        return False
+    is_installed = any(entry.startswith(name + "-") and entry.endswith("-info") for entry in beside)
+    return is_installed and os.path.isfile(os.path.join(folder, WORKER_LIBRARIES[name]))
 
 
 def installed() -> Optional[Callable[[], Optional[Watcher]]]:

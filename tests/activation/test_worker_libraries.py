@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import runpy
 import sys
 from pathlib import Path
 from typing import Any
@@ -57,13 +58,23 @@ if __name__ == "__main__":
 """
 
 
+def write_library(site: Path, name: str) -> None:
+    """Write what shows that a package is this library: its file and its metadata."""
+    file = site / name / hooks.WORKER_LIBRARIES[name]
+    file.parent.mkdir(parents=True)
+    file.write_text("")
+    (site / f"{name}-1.0.dist-info").mkdir()
+    (site / name / "__init__.py").write_text("")
+
+
 def start(
     environment: Environment, directory: Path, command: str, setup: str = "", library: str = "loky", **more: str
 ) -> Any:
     """Run a script that imports the package and a library, and starts a child; return what the child has seen."""
+    write_library(directory, library)
+    (directory / "other").mkdir()
+    (directory / "other" / "__init__.py").write_text("")
     for package in (library, "other"):
-        (directory / package).mkdir()
-        (directory / package / "__init__.py").write_text("")
         (directory / package / "worker.py").write_text(LOOK)
     (directory / "script.py").write_text(
         f"import subprocess, sys\nimport lightning_patches\n{setup}\nimport {library}\n"
@@ -117,6 +128,24 @@ def test_other_child_process_is_unchanged(environment: Environment, tmp_path: Pa
     assert (found["armed"], found["toggle"], found["path"], found["warns"]) == (False, None, [], warns)
 
 
+@pytest.mark.parametrize("library", hooks.WORKER_LIBRARIES)
+def test_package_of_the_program_with_the_name_of_a_library_is_not_a_library(environment, tmp_path, library):
+    code = f"import lightning_patches, {library}, os; print(os.environ.get('PYTHONPATH'))"
+    for missing in (hooks.WORKER_LIBRARIES[library], f"../{library}-1.0.dist-info"):
+        site = tmp_path / missing.replace("/", "_")
+        write_library(site, library)
+        (site / library / missing).rename(site / "gone")
+        assert environment.run("python", "-c", code, cwd=site) == (0, "None\n")
+
+
+def test_child_with_a_module_of_the_program_is_unchanged_beside_a_library(environment, tmp_path):
+    setup = "import loky, os; os.chdir('own')"
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "loky.py").write_text(LOOK)
+    found = start(environment, tmp_path, "'-m', 'loky'", setup, PYTHONPATH=str(tmp_path))
+    assert (found["armed"], found["toggle"]) == (False, None)
+
+
 def test_worker_warns_when_another_sitecustomize_hides_ours(environment: Environment, tmp_path: Path) -> None:
     (tmp_path / "tool").mkdir()
     (tmp_path / "tool" / "sitecustomize.py").write_text("NAME = 'tool'\n")
@@ -158,11 +187,13 @@ class TestPythonPath:
         ],
     )
     @pytest.mark.parametrize("is_imported", [True, False])
-    def test_launcher_is_appended_and_removed(self, before, during, is_imported, monkeypatch):
+    def test_launcher_is_appended_and_removed(self, before, during, is_imported, monkeypatch, tmp_path):
         monkeypatch.delenv("PYTHONPATH", raising=False)
         if before is not None:
             monkeypatch.setenv("PYTHONPATH", before)
         monkeypatch.setenv(startup.PARENT, startup.this_python())
+        write_library(tmp_path, "joblib")
+        monkeypatch.syspath_prepend(tmp_path)
         if is_imported:
             monkeypatch.setitem(sys.modules, "joblib", os)
             hooks.call_for_worker_libraries(startup._patch_workers)
@@ -177,7 +208,7 @@ class TestPythonPath:
 
 
 def test_launcher_has_the_same_worker_libraries_and_variables() -> None:
-    source = Path(LAUNCHER, "sitecustomize.py").read_text()
-    names = ", ".join(f'"{name}"' for name in hooks.WORKER_LIBRARIES)
-    assert f'\n_PARENT = "{startup.PARENT}"\n_WORKER_LIBRARIES = ({names})\n' in source
+    launcher = runpy.run_path(os.path.join(LAUNCHER, "sitecustomize.py"))
+    assert launcher["_WORKER_LIBRARIES"] == hooks.WORKER_LIBRARIES
+    assert launcher["_PARENT"] == startup.PARENT
     assert f"{startup.PARENT}_TOGGLE" == startup.PARENT_TOGGLE

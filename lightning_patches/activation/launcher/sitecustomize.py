@@ -15,7 +15,12 @@ _VERSION = ".".join(map(str, sys.version_info[:2]))
 _EXPORTED = os.path.join(_OWN, "python" + _VERSION)
 _THIS_PYTHON = _VERSION + " " + os.path.realpath(sys.prefix)
 _PARENT = "_LIGHTNING_PATCHES_PARENT"
-_WORKER_LIBRARIES = ("distributed", "joblib", "loky", "submitit")
+_WORKER_LIBRARIES = {
+    "distributed": "cli/dask_worker.py",
+    "joblib": "externals/loky/backend/popen_loky_posix.py",
+    "loky": "backend/popen_loky_posix.py",
+    "submitit": "core/_submit.py",
+}
 
 
 def _is_for_this_python():
@@ -37,7 +42,23 @@ def _is_worker_of_patched():
     arguments = getattr(sys, "argv", [])  # "-m" and the arguments; the name of the module is not in it yet
     if os.environ.get(_PARENT) != _THIS_PYTHON or arguments[:1] != ["-m"] or len(words) <= len(arguments):
         return False
-    return words[-len(arguments)].partition(".")[0] in _WORKER_LIBRARIES
+    name = words[-len(arguments)].partition(".")[0]
+    return name in _WORKER_LIBRARIES and _is_worker_library(name, [""] + sys.path)  # "-m" searches this directory first
+
+
+def _is_worker_library(name, path):
+    # type: (str, list[str]) -> bool
+    """Return True if the path has this library, and not another package of its name."""
+    from _frozen_importlib_external import PathFinder
+
+    spec = PathFinder.find_spec(name, path)
+    folder = os.path.dirname(getattr(spec, "origin", None) or "")
+    try:
+        beside = os.listdir(os.path.dirname(folder))
+    except OSError:
+        return False
+    is_installed = any(entry.startswith(name + "-") and entry.endswith("-info") for entry in beside)
+    return is_installed and os.path.isfile(os.path.join(folder, _WORKER_LIBRARIES[name]))
 
 
 def _inherit_selection():
