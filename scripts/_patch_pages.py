@@ -6,6 +6,7 @@ The text comes from the patch records and the headers of the diffs.
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import Iterator
 
 from lightning_patches import patches as catalogue
@@ -13,6 +14,7 @@ from lightning_patches.fork import diffs as _diffs
 from lightning_patches.known import records
 from lightning_patches.patch import GROUPS, Patch
 
+TESTS = Path(__file__).resolve().parents[1] / "tests" / "patches"
 GROUP_WORDS = {
     "correctness": "Wrong results without an error",
     "crash": "Ends in an error",
@@ -151,4 +153,6 @@ def _links(patch: Patch, diffs: list[_diffs.Diff]) -> Iterator[str]:
         yield f"official fix [PR #{number}]({records.UPSTREAM}/pull/{number})"
     for diff in diffs:
         yield f"diff [{diff.path.name}](../diffs/{diff.path.name})"
-    yield f"[tests](../../tests/patches/{patch.name.replace('-', '_')})"
+    name = patch.name.replace("-", "_")
+    for tests in [path for own in (name, f"test_{name}") for path in TESTS.glob(f"*/{own}.py")][:1]:
+        yield f"[tests](../../tests/patches/{tests.parent.name}/{tests.name})"

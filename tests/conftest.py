@@ -28,14 +28,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
     """Keep the tests of a patch on one worker, where they share the runs of their variants."""
-    for item in items:
-        if item.path.parents[1] == ROOT / "tests" / "patches":
-            item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
-    wants_soon, turn, patches = config.getoption("soon"), config.getoption("rest"), config.getoption("patch")
-    if not wants_soon and turn is None and not patches:
-        return  # also runs in Pythons without the requirements of other tests
     from tests import selection
 
+    for item in items:
+        if item.path.parents[1] == ROOT / "tests" / "patches":
+            item.add_marker(pytest.mark.xdist_group(selection.of_patch(item.path.relative_to(ROOT).as_posix())))
+    wants_soon, turn, patches = config.getoption("soon"), config.getoption("rest"), config.getoption("patch")
+    if not wants_soon and turn is None and not patches:
+        return
     chosen = selection.soon(items) if not patches else selection.of_patches(items, patches)
     wanted = wants_soon or bool(patches)
     config.hook.pytest_deselected(items=[item for item, is_chosen in zip(items, chosen) if is_chosen is not wanted])

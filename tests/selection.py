@@ -42,7 +42,7 @@ def soon(items: Sequence[Any]) -> list[bool]:
             is_newest = _is_newest_affected(item, boundary) and ("newest", patch) not in seen
             if is_newest:
                 seen.add(("newest", patch))
-            is_sampled = item.originalname == "test_variants_agree" and boundary in sampled
+            is_sampled = _compares_variants(item) and boundary in sampled
             chosen.append(is_newest or is_sampled or patch in patches)
         else:
             is_own = of_patch(path) in patches
@@ -75,17 +75,22 @@ def rotated(items: Sequence[Any], number: int) -> list[Any]:
 
 
 def _boundary(item: Any) -> Any:
-    return item.callspec.params.get("boundary") if hasattr(item, "callspec") else None
+    own = getattr(item, "boundary", None)
+    return item.callspec.params.get("boundary") if hasattr(item, "callspec") else own
 
 
 def _is_slow(item: Any) -> bool:
     return item.get_closest_marker("slow") is not None
 
 
+def _compares_variants(item: Any) -> bool:
+    return getattr(item, "originalname", "") in ("", "test_variants_agree")
+
+
 def _is_newest_affected(item: Any, boundary: Any) -> bool:
     from tests.equivalence import boundaries
 
-    return item.originalname == "test_variants_agree" and boundary == boundaries.newest_affected(boundary.proof)
+    return _compares_variants(item) and boundary == boundaries.newest_affected(boundary.proof)
 
 
 # -------------------------------------------------------------------- changes

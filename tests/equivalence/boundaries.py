@@ -11,6 +11,7 @@ Both distributions have the same source for all targets (a test compares them). 
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 from dataclasses import dataclass, replace
 from functools import cache
@@ -20,7 +21,7 @@ from typing import Any, Callable, Iterator, Literal, Optional
 from packaging.version import Version
 
 from tests.equivalence.proof import Proof
-from tests.support import forks, old_torch, variants
+from tests.support import expectations, forks, old_torch, variants
 from tests.support.variants import PATCHES, Result, Variant
 
 import _releases  # isort: skip  (tests.support.variants has put scripts/ on the path)
@@ -63,11 +64,12 @@ class Boundary:
 
 @cache
 def proofs() -> tuple[Proof, ...]:
-    """Return the ``PROOFS`` of all tests, in the order of the patches' names."""
-    found: list[Proof] = []
+    """Return the proofs of all ``bug`` rows and ``PROOFS``, in the order of the patches' names."""
+    rows = itertools.chain(*expectations.tables().values())
+    found = [expectations.proof_of(row) for row in rows if row.kind == "bug"]
     for path in sorted(PATCHES.glob("*/test_*.py")):
-        module = importlib.import_module(f"tests.patches.{path.parent.name}.{path.stem}")
-        found += getattr(module, "PROOFS", ())
+        if "\nPROOFS = " in path.read_text(encoding="utf-8"):
+            found += importlib.import_module(f"tests.patches.{path.parent.name}.{path.stem}").PROOFS
     return tuple(sorted(found, key=lambda proof: proof.patch))
 
 
@@ -87,7 +89,7 @@ def unproven() -> list[str]:
     for patch in catalogue.all_patches():
         lacks = []
         own = patch.name.replace("-", "_")
-        if not patch.warns and not (PATCHES / own / f"{own}.py").exists():
+        if not patch.warns and not list(PATCHES.glob(f"*/{own}.py")):
             lacks.append("a scenario")
         if patch.name not in expected and patch.affected_known and not patch.warns:
             lacks.append("an expectation")
@@ -260,6 +262,12 @@ def _unaffected(one: Boundary, run: Run) -> Iterator[str]:
     notice = f"lightning_patches: {one.distribution} "
     if shim.output.count(notice) > stock.output.count(notice):
         yield f"the shim applied something: {short(shim)}"
+
+
+def problems_by_default(one: Boundary) -> list[str]:
+    """Return a problem if the shim with all default patches does not fix the bug."""
+    result = run(one.proof, Variant(one.distribution, one.version, shim=True))
+    return [] if result.ok and not one.proof.shows_bug(result) else [f"the default set does not fix the bug: {result}"]
 
 
 def view(part: Any, result: Result) -> dict[str, Any]:

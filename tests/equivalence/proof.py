@@ -44,6 +44,7 @@ class Proof:
             on the releases that it can import, and is skipped without it. Only for patches with a ``probe``.
         right: takes the result of a patched run, and returns True if it is right beyond the comparison.
         note: why a part is not compared.
+        program: name of the scenario, if it is not the patch's.
     """
 
     patch: str
@@ -62,10 +63,11 @@ class Proof:
     old_torch: bool = False
     right: Optional[Callable[[Any], bool]] = None
     note: str = ""
+    program: str = ""
 
     @property
     def scenario(self) -> str:
-        return self.patch.replace("-", "_")
+        return self.program or self.patch.replace("-", "_")
 
     def __str__(self) -> str:
         return f"{self.patch}:{self.case}" if self.case else self.patch

@@ -56,7 +56,7 @@ def test_selection_has_every_patch_on_its_newest_affected_release(monkeypatch):
 def test_selection_has_all_tests_of_a_changed_patch(monkeypatch):
     items = [
         *items_of("fit-resets-should-stop", "logged-metrics-device"),
-        Item("patches/fit_resets_should_stop/test_more.py", "a"),
+        Item("patches/loops/test_fit_resets_should_stop_more.py", "a"),
     ]
     of_patch = chosen(items, monkeypatch, "upstream/diffs/fit-resets-should-stop.patch")
     assert len(of_patch) == len(items_of("fit-resets-should-stop")) + 1 + 1

@@ -33,6 +33,7 @@ import _releases
 PATCHES = ROOT / "tests" / "patches"
 SCENARIOS = ROOT / "tests" / "scenarios"
 """Programs that belong to no single patch, and modules that several programs import."""
+sys.path.append(str(SCENARIOS))
 SIMULATED_CUDA_SITE = ROOT / "tests" / "simulated_cuda" / "site"
 DEVICE = "LIGHTNING_PATCHES_TEST_DEVICE"
 LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")

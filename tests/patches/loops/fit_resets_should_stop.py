@@ -1,5 +1,10 @@
 """A Trainer that was stopped early does not train in a second fit."""
 
+from _expect import bug
+
+# The Trainer's steps after the first fit, which stops at 2, and after the second, which can reach 10.
+EXPECT = [bug(stock={"steps": [2, 2]}, patched={"steps": [2, 10]})]
+
 import _scenario as scenario
 
 
