@@ -109,9 +109,9 @@ def problems() -> list[str]:
 def disagreements(readme: Path) -> list[str]:
     """Return the rows of the README's table that disagree with the record of the linked patch."""
     wrong = []
-    row = re.compile(r"^\| \[.*\]\(upstream/patches/\w+\.md#([\w-]+)\) \((?:PR )?(\d+)\) \|.*\| ([^|]+) \|$")
+    row = re.compile(r"^\| \[.*\]\(upstream/patches/\w+\.md#([\w-]+)\) \|.*\| ([^|]+) \| \[(\d+)\]\(\S+\) \|$")
     for found in filter(None, map(row.match, readme.read_text("utf-8").splitlines())):
-        name, number, releases = found.groups()
+        name, releases, number = found.groups()
         (patch,) = catalogue.find(name)
         if releases != records.affected(patch) or int(number) not in patch.numbers:
             meant = f"{records.affected(patch)} (numbers {', '.join(map(str, patch.numbers))})"

@@ -11,7 +11,7 @@ from typing import Iterator
 
 from lightning_patches import patches as catalogue
 from lightning_patches.fork import diffs as _diffs
-from lightning_patches.known import records
+from lightning_patches.known import figures, records
 from lightning_patches.patch import GROUPS, Patch
 
 TESTS = Path(__file__).resolve().parents[1] / "tests" / "patches"
@@ -40,6 +40,10 @@ These patches are on by default and change the results of some programs that fin
 """
 
 
+SHOWN = ("1.9.5", "2.0.0", "2.2.5", "2.3.3", "2.5.1", "2.6.6")
+"""The releases whose known bugs are counted."""
+
+
 def subjects() -> tuple[str, ...]:
     """The folders of :mod:`lightning_patches.patches` that hold patches, by name."""
     return tuple(sorted({subject_of(patch) for patch in catalogue.all_patches()}))
@@ -57,7 +61,7 @@ def link(patch: Patch) -> str:
 
 def index() -> str:
     """``upstream/PATCHES.md``: a table of patches for each group."""
-    lines = [INDEX_HEAD]
+    lines = [INDEX_HEAD, *_counts(), ""]
     for group in GROUPS:
         members = [patch for patch in catalogue.all_patches() if patch.group == group]
         lines += [f"## {GROUP_WORDS[group]} (`{group}`)", ""]
@@ -68,6 +72,14 @@ def index() -> str:
         lines += [_row(patch) for patch in members]
         lines.append("")
     return "\n".join([*lines, *_changing_results()])
+
+
+def _counts() -> Iterator[str]:
+    yield "| Lightning | known bugs | fixed by default | opt-in | not fixed |"
+    yield "| --- | ---: | ---: | ---: | ---: |"
+    for version in SHOWN:
+        found = figures.of_release("lightning", version)
+        yield f"| {version} | {found.known} | {found.default} | {found.opt_in} | {found.unfixed} |"
 
 
 def _row(patch: Patch) -> str:

@@ -1,4 +1,4 @@
-"""README and ``audit`` show the same counts of known bugs. ``test_cli.py`` compares ``status``."""
+"""PATCHES.md and ``audit`` show the same counts of known bugs. ``test_cli.py`` compares ``status``."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from lightning_patches.known import figures
 from tests.support.variants import ROOT
 
 ROWS = re.findall(
-    r"^\| ([12]\.\S+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", (ROOT / "README.md").read_text(), re.MULTILINE
+    r"^\| ([12]\.\S+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", (ROOT / "upstream" / "PATCHES.md").read_text(), re.MULTILINE
 )
 
 
-def test_readme_table_has_six_releases() -> None:
+def test_table_has_six_releases() -> None:
     assert len(ROWS) == 6
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
-def test_readme_shows_the_counts_of_audit(row: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_shows_the_counts_of_audit(row: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     version, *shown = row
     known = figures.of_release("lightning", version)
     assert [known.known, known.default, known.opt_in, known.unfixed] == list(map(int, shown))

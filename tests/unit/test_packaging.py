@@ -213,7 +213,6 @@ def test_published_files_have_provenance(copy: Path, tmp_path: Path) -> None:
     assert [path for path in named if not (ROOT / path).exists()] == []
     assert re.findall(r"\]\((?!https://|#)", page) == []
     assert f"pip install git+{url}" in page
-    assert f"]({url}/raw/v{lightning_patches.__version__}/upstream/terminal.svg)" in page
 
 
 def test_address_of_a_git_remote_is_normalized() -> None:
