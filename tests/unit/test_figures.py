@@ -11,9 +11,8 @@ from lightning_patches import cli
 from lightning_patches.known import figures
 from tests.support.variants import ROOT
 
-ROWS = re.findall(
-    r"^\| ([12]\.\S+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", (ROOT / "upstream" / "PATCHES.md").read_text(), re.MULTILINE
-)
+PAGE = (ROOT / "upstream" / "PATCHES.md").read_text()
+ROWS = re.findall(r"^\| ([12]\.\S+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", PAGE, re.MULTILINE)
 
 
 def test_table_has_six_releases() -> None:
