@@ -60,7 +60,7 @@ from lightning_patches import permissions
 from lightning_patches.activation import startup
 from lightning_patches.cli import _output
 from lightning_patches.cli._exit_status import NOT_APPLIED, OK, UsageError
-from lightning_patches.engine.installed import find_installed
+from lightning_patches.known.installed import find_installed
 from lightning_patches.system import python_command
 
 HELP = "patch every program of this environment that runs with LIGHTNING_PATCHES set"

@@ -28,8 +28,8 @@ from lightning_patches import system
 from lightning_patches.cli import _arguments, _output
 from lightning_patches.cli._exit_status import OK, UsageError
 from lightning_patches.engine.hunks import DiffError
-from lightning_patches.engine.installed import find_installed
 from lightning_patches.fork import wheel
+from lightning_patches.known.installed import find_installed
 
 HELP = "build a wheel of Lightning with the patches in it"
 

@@ -20,8 +20,8 @@ from lightning_patches import system
 from lightning_patches.cli import _output, _toggle
 from lightning_patches.cli._exit_status import OK
 from lightning_patches.engine import gate
-from lightning_patches.engine.installed import find_installed
 from lightning_patches.engine.verdicts import by_release, count_fixes
+from lightning_patches.known.installed import find_installed
 
 HELP = "print a block for a bug report, without private data"
 PACKAGES = ("torch", "torchmetrics", "lightning-utilities", "accelerate", "bitsandbytes", "deepspeed", "wrapt", "rich")

@@ -45,9 +45,9 @@ from lightning_patches.doctor import Finding, packages
 from lightning_patches.doctor.facts import Facts
 from lightning_patches.doctor.script import PATCHED, USED, Place, look_through, parse
 from lightning_patches.engine import gate, toggle
-from lightning_patches.engine.installed import Installed, find_installed
 from lightning_patches.engine.verdicts import Entry, by_release, count_fixes, fixes_in_words
 from lightning_patches.known import figures, records
+from lightning_patches.known.installed import Installed, find_installed
 from lightning_patches.patch import Patch
 
 HELP = "show what the patches do in this environment, and why"

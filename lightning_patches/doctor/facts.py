@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, Optional
 
-from lightning_patches.engine.installed import BrokenImport
+from lightning_patches.known.installed import BrokenImport
 
 PACKAGES = (
     "torch",

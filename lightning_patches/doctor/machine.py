@@ -98,7 +98,7 @@ def _requires(distribution: str) -> Optional[list[str]]:
 
 
 def _lightnings() -> tuple[Lightning, ...]:
-    from lightning_patches.engine.installed import find_installed
+    from lightning_patches.known.installed import find_installed
 
     return tuple(
         Lightning(one.distribution, one.version, one.forbidden, one.note, one.broken) for one in find_installed()

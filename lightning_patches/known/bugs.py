@@ -11,9 +11,9 @@ from typing import Iterator, Union
 from lightning_patches import patches as catalogue
 from lightning_patches import system
 from lightning_patches.engine import distributions, gate, toggle
-from lightning_patches.engine.installed import Installed
 from lightning_patches.fork import wheel
 from lightning_patches.known import releases
+from lightning_patches.known.installed import Installed
 from lightning_patches.known.unpatched import UNPATCHED, Unpatched
 from lightning_patches.patch import Patch
 

@@ -6,9 +6,9 @@ from typing import Iterable, NamedTuple
 
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import toggle
-from lightning_patches.engine.installed import find_installed
 from lightning_patches.known import bugs, releases
 from lightning_patches.known.bugs import Bug
+from lightning_patches.known.installed import find_installed
 from lightning_patches.patch import Patch
 
 

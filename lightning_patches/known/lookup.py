@@ -10,12 +10,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Union
 
 from lightning_patches import patches as catalogue
-from lightning_patches.known import coverage, records, removed
+from lightning_patches.known import coverage, records
 from lightning_patches.known.coverage import UNRELEASED, Fix
-from lightning_patches.known.removed import Removed
 from lightning_patches.known.unpatched import UNCOUNTED, UNPATCHED, Unpatched
 from lightning_patches.notices import cut, printable
 from lightning_patches.patch import Patch
+from lightning_patches.patches import removed
+from lightning_patches.patches.removed import Removed
 
 
 class OpenReport(NamedTuple):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lightning_patches.known.removed import rows
+from lightning_patches.patches.removed import rows
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "scripts")]

@@ -12,7 +12,7 @@ import pytest
 
 from lightning_patches.engine import distributions
 from lightning_patches.engine.distributions import find, module_name
-from lightning_patches.engine.installed import find_installed
+from lightning_patches.known.installed import find_installed
 from tests.support import variants  # noqa: F401  puts scripts/ on the path
 from tests.unit.fakes import World
 

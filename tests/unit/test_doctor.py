@@ -22,7 +22,7 @@ from lightning_patches.cli.diagnose.sentences import WORKAROUNDS
 from lightning_patches.doctor import devices, machine, script
 from lightning_patches.doctor.facts import Facts, Gpu, Lightning, Missing, Torch, Unknown
 from lightning_patches.doctor.machine import gather
-from lightning_patches.engine.installed import BrokenImport
+from lightning_patches.known.installed import BrokenImport
 from lightning_patches.known.unpatched import UNCOUNTED, WITH_PKG_RESOURCES
 from lightning_patches.ranks.hang import _files as hang_files
 from lightning_patches.ranks.hang._identity import Identity

@@ -11,7 +11,7 @@ import pytest
 
 from lightning_patches.cli.diagnose import candidates, read
 from lightning_patches.cli.diagnose import script as scripts
-from lightning_patches.known.removed import Removed, rows
+from lightning_patches.patches.removed import Removed, rows
 from tests.unit.commands import Diagnose
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))

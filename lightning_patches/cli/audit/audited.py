@@ -9,11 +9,11 @@ from lightning_patches.cli import _output, autostart
 from lightning_patches.cli.audit.projects import Found, Project, few, read_command_line
 from lightning_patches.cli.audit.resolve import resolve
 from lightning_patches.engine import toggle
-from lightning_patches.engine.installed import find_installed
 from lightning_patches.fork import wheel
 from lightning_patches.known import bugs as known_bugs
 from lightning_patches.known import figures, releases
 from lightning_patches.known.bugs import Bug
+from lightning_patches.known.installed import find_installed
 
 MAX_AUDITED = 500
 """Most requirements that are audited in one project."""

@@ -16,8 +16,8 @@ from lightning_patches.cli.diagnose.start import StalledStart
 from lightning_patches.cli.diagnose.sync import OutOfSync
 from lightning_patches.cli.diagnose.tracebacks import Raised
 from lightning_patches.engine import distributions
-from lightning_patches.engine.installed import find_installed
 from lightning_patches.known.coverage import Fix
+from lightning_patches.known.installed import find_installed
 from lightning_patches.known.lookup import OpenReport
 
 Subject = Union[Hang, Match, OutOfSync, StalledStart, Raised, Fix, OpenReport, None]

@@ -16,9 +16,9 @@ from lightning_patches.cli.diagnose import calls, describe, frames, known, scrip
 from lightning_patches.cli.diagnose.known import Known, Record
 from lightning_patches.cli.diagnose.log import Log
 from lightning_patches.cli.diagnose.tracebacks import Raised
-from lightning_patches.known.removed import Removed
 from lightning_patches.known.unpatched import Unpatched
 from lightning_patches.patch import Consequence, Patch
+from lightning_patches.patches.removed import Removed
 
 Ground = Literal["frame", "line", "weak line", "consequence", "words", "script", "number"]
 

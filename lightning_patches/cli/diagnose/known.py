@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import Union
 
 from lightning_patches import patches as catalogue
-from lightning_patches.known import removed
-from lightning_patches.known.removed import Removed
 from lightning_patches.known.unpatched import UNCOUNTED, UNPATCHED, Unpatched
 from lightning_patches.patch import Consequence, Patch
+from lightning_patches.patches import removed
+from lightning_patches.patches.removed import Removed
 
 Record = Union[Patch, Unpatched, Removed]
 

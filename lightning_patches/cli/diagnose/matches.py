@@ -13,8 +13,8 @@ from lightning_patches.cli.diagnose.log import Log
 from lightning_patches.cli.diagnose.tracebacks import Raised
 from lightning_patches.cli.diagnose.verdicts import OnRelease
 from lightning_patches.engine import gate
-from lightning_patches.known.removed import Removed
 from lightning_patches.patch import Patch
+from lightning_patches.patches.removed import Removed
 
 Source = Literal["requirement", "log", "installed", ""]
 

@@ -62,7 +62,7 @@ def known_word(word: str) -> bool:
 
 @lru_cache(maxsize=None)
 def _known_words() -> frozenset[str]:
-    from lightning_patches.known.removed import rows
+    from lightning_patches.patches.removed import rows
 
     found = {row.member.lower() for row in rows()}
     for record in known.records():

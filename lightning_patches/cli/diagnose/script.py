@@ -10,8 +10,8 @@ from typing import Optional
 from lightning_patches.cli import _output
 from lightning_patches.cli._exit_status import UsageError
 from lightning_patches.doctor.script import parse
-from lightning_patches.known.removed import Removed
-from lightning_patches.known.removed import find as find_row
+from lightning_patches.patches.removed import Removed
+from lightning_patches.patches.removed import find as find_row
 
 ROOT = r"(?:pytorch_lightning|lightning\.pytorch|lightning)"
 _BASES = ("LightningModule", "LightningDataModule", "Callback")

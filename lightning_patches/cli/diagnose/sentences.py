@@ -20,13 +20,13 @@ from lightning_patches.cli.diagnose.start import StalledStart
 from lightning_patches.cli.diagnose.sync import OutOfSync
 from lightning_patches.cli.diagnose.tracebacks import CELL, Raised
 from lightning_patches.engine import gate
-from lightning_patches.engine.installed import find_installed
 from lightning_patches.known import lookup, records
 from lightning_patches.known.coverage import Fix
+from lightning_patches.known.installed import find_installed
 from lightning_patches.known.lookup import OpenReport
-from lightning_patches.known.removed import Removed
 from lightning_patches.known.unpatched import ADVICE, WITH_PKG_RESOURCES, Unpatched
 from lightning_patches.patch import Patch
+from lightning_patches.patches.removed import Removed
 
 WORKAROUNDS = {
     "rich-progress-bar": '`pip install "rich<14.1"`',

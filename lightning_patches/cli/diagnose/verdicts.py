@@ -7,12 +7,12 @@ from typing import NamedTuple
 from lightning_patches.cli import _toggle
 from lightning_patches.cli.diagnose.known import Record
 from lightning_patches.engine import gate
-from lightning_patches.engine.installed import find_installed
 from lightning_patches.engine.toggle import Selection
 from lightning_patches.engine.verdicts import Entry
-from lightning_patches.known.removed import Removed
+from lightning_patches.known.installed import find_installed
 from lightning_patches.known.unpatched import Unpatched
 from lightning_patches.patch import Patch
+from lightning_patches.patches.removed import Removed
 
 WITHOUT_THE_BUG = ("not-affected", "fixed-upstream")
 

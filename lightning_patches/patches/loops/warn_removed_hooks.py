@@ -70,7 +70,7 @@ def _verify_configuration(original: Callable[..., None], namespace: str) -> Call
 
 def _never_called(trainer: Any, module: Any) -> dict[str, str]:
     """Return the hooks that are never called, with replacements: ``{"Net.on_epoch_end": "..."}``."""
-    from lightning_patches.known.removed import find
+    from lightning_patches.patches.removed import find
 
     model = type(module)
     looked_at = {model: _OF_MODULES, **{type(callback): _OF_CALLBACKS for callback in trainer.callbacks}}
