@@ -1,46 +1,41 @@
 """Warn when EarlyStopping or ModelCheckpoint starts a new run with the state of another run."""
 
+import weakref
 from typing import Any, Callable
 
-from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Impact, Target
+from lightning_patches.patches._warning import Notes, observe, stored, warn, warning
 
-_TRAINER = "_trainer_of_last_fit"
-
-
-def _warning(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def hook(self: Any, trainer: Any, *args: Any) -> None:
-        before = vars(self).get(_TRAINER)
-        vars(self)[_TRAINER] = id(trainer)
-        if before not in (None, id(trainer)) and trainer.ckpt_path is None and _has_state(self):
-            kind = type(self).__name__
-            notices.warn_once(
-                f"callbacks-reused {kind}",
-                f"This {kind} was in another Trainer, and begins this run with that run's state, such as its best "
-                "score. Create a new one for each run.",
-            )
-        original(self, trainer, *args)
-
-    return hook
+_trainers = Notes()
+"""By callback: a weak reference to the Trainer of its last fit."""
 
 
-def _has_state(callback: Any) -> bool:
-    return bool(
-        getattr(callback, "best_model_path", "")
-        or getattr(callback, "wait_count", 0)
-        or getattr(callback, "stopped_epoch", 0)
-    )
+def _observing(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    return observe(original, before=_before)
 
 
-PATCH = Patch(
-    *name_and_title(__name__, __doc__),
+def _before(self: Any, trainer: Any, *_: Any, **__: Any) -> None:
+    last = _trainers.find(self)
+    if last is not None and last() is trainer:
+        return
+    _trainers.add(self, weakref.ref(trainer))
+    is_used = any(stored(self, name) for name in ("best_model_path", "wait_count", "stopped_epoch"))
+    if last is not None and is_used and trainer._checkpoint_connector._ckpt_path is None:
+        kind = type(self).__name__
+        warn(
+            f"callbacks-reused {kind}",
+            f"This {kind} was in another Trainer, and begins this run with that run's state, such as its best "
+            "score. Create a new one for each run.",
+        )
+
+
+PATCH = warning(
+    __name__,
+    __doc__,
+    Target("pytorch.callbacks.early_stopping:EarlyStopping._run_early_stopping_check", _observing),
+    Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint.on_train_start", _observing),
     added="0.3.0",
-    group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(
-        Target("pytorch.callbacks.early_stopping:EarlyStopping._run_early_stopping_check", _warning),
-        Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint.on_train_start", _warning),
-    ),
     impact=Impact(
         "EarlyStopping and ModelCheckpoint objects that are passed to a second Trainer keep the best score and "
         "the counters of the first run: the second run may stop at once, and best_model_path is a model of the "
@@ -48,6 +43,6 @@ PATCH = Patch(
         ("second fold of a cross validation stops after one epoch", "best_model_path is that of the previous fold"),
     ),
     after=("early-stopping-before-minimum", "resumed-metrics"),
-    note="This patch fixes nothing: it warns once for each class, since a program may reuse the callbacks on "
-    "purpose. If the program resets a callback before the next run, there is no warning.",
+    when=" for each class, since a program may reuse the callbacks on purpose",
+    note="If the program resets a callback before the next run, there is no warning.",
 )

@@ -2,38 +2,35 @@
 
 from typing import Any, Callable
 
-from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Target
+from lightning_patches.patches._warning import observe, stored, warn, warning
+from lightning_patches.patches.callbacks.ema_from_epoch import PATCH as FIX
 from lightning_patches.patches.callbacks.ema_from_epoch import is_early
+
+_STEP = "_latest_update_step"
 
 
 def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def on_train_batch_end(self: Any, trainer: Any, *args: Any, **kwargs: Any) -> None:
-        before = self._latest_update_step
-        original(self, trainer, *args, **kwargs)
+    def after(last: int, _: None, self: Any, trainer: Any, *__: Any, **___: Any) -> None:
+        start = stored(self, "update_starting_at_epoch")
+        if start is None or last == stored(self, _STEP):
+            return
         epoch = trainer.fit_loop.epoch_progress.current.completed  # a Trainer may have its own `current_epoch`
-        if self._latest_update_step != before and is_early(self, epoch, namespace):
-            notices.warn_once(
+        if epoch < start and is_early(self, epoch, namespace):
+            warn(
                 "ema-from-epoch",
-                f"EMAWeightAveraging(update_starting_at_epoch={self.update_starting_at_epoch}) averages from the "
-                "first step on: Lightning 2.6 uses the argument for the ends of epochs only. Give "
-                "update_starting_at_step, or set LIGHTNING_PATCHES=default,ema-from-epoch.",
+                f"EMAWeightAveraging(update_starting_at_epoch={start}) averages from the first step on: Lightning 2.6 "
+                "uses the argument for the ends of epochs only. Give update_starting_at_step, or set "
+                "LIGHTNING_PATCHES=default,ema-from-epoch.",
             )
 
-    return on_train_batch_end
+    return observe(original, before=lambda self, *_, **__: stored(self, _STEP), after=after)
 
 
-PATCH = Patch(
-    *name_and_title(__name__, __doc__),
+PATCH = warning(
+    __name__,
+    __doc__,
+    Target("pytorch.callbacks.weight_averaging:WeightAveraging.on_train_batch_end", _on_train_batch_end),
+    fixes=(FIX,),
     added="0.3.0",
-    group="correctness",
-    affected=(">=2.6.0,<=2.6.6",),
-    targets=(Target("pytorch.callbacks.weight_averaging:WeightAveraging.on_train_batch_end", _on_train_batch_end),),
-    impact=Impact(
-        "EMAWeightAveraging(update_starting_at_epoch=...) averages from the first step on, as if the argument "
-        "were not set."
-    ),
-    after=("ema-from-epoch",),
-    fixed_by=("ema-from-epoch",),
-    note="This patch fixes nothing: it warns once. The opt-in patch ema-from-epoch fixes the bug.",
 )

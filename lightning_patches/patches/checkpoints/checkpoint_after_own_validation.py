@@ -39,7 +39,7 @@ PATCH = Patch(
     opt_in="users who set every_n_train_steps and val_check_interval, and choose the best checkpoint by a "
     "validation metric",
     signs=("every_n_train_steps monitor val_check_interval",),
-    after=("manual-optimization-time-interval", "warn-time-interval-ignored"),
+    after=("manual-optimization-time-interval",),
     note="The patch is equivalent to a subclass that saves in on_validation_end. On releases below 2.5.5, use "
     "the opt-in patch checkpoint-after-validation instead. Opt-in because the file then has the state at "
     "the end of the validation, and is not written if the validation fails. Subclasses are unchanged.",

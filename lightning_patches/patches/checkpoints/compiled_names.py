@@ -62,7 +62,7 @@ def _fits(model: Any, state_dict: Any) -> bool:
 def parts(module: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the submodules as torch's loading does, without ``named_modules``, which the program may override."""
     yield path, module
-    for name, part in vars(module).get("_modules", {}).items():
+    for name, part in object.__getattribute__(module, "__dict__").get("_modules", {}).items():
         if part is not None:
             yield from parts(part, f"{path}.{name}" if path else name)
 

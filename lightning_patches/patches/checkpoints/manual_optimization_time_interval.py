@@ -33,7 +33,6 @@ PATCH = Patch(
     ),
     opt_in="users who rely on train_time_interval with manual optimization",
     signs=("train_time_interval automatic_optimization",),
-    after=("warn-time-interval-ignored",),
     note="Opt-in because checkpoints are saved, and their hooks called, where stock saves none. With several "
     "ranks each batch then has a broadcast, as with automatic optimization. 2.5.6 saves these "
     "checkpoints, too. The files have the weights after the step. Without the patch, use "

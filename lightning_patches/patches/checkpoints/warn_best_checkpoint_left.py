@@ -1,32 +1,27 @@
 """Warn when a resumed ModelCheckpoint does not know its newest files."""
 
-from __future__ import annotations
-
-import contextlib
 import os
 import re
 from typing import Any, Callable
 
-from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Target, Upstream
+from lightning_patches.patches._warning import observe, warn, warning
 from lightning_patches.patches.checkpoints._places import directory_of
 
 _CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector"
 
 
 def _restore_callbacks(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def restore_callbacks(self: Any) -> None:
-        original(self)
+    def after(_: None, __: None, self: Any) -> None:
         resumed = getattr(self, "_ckpt_path", None) or getattr(self, "resume_checkpoint_path", None)
         if not resumed or self.trainer.state.fn != "fit":
             return
         for callback in self.trainer.callbacks:
             directory = directory_of(callback, namespace)
             if directory is not None:
-                with contextlib.suppress(OSError):  # another process may delete files meanwhile
-                    _warn_of_unknown_files(callback, directory, str(resumed))
+                _warn_of_unknown_files(callback, directory, str(resumed))
 
-    return restore_callbacks
+    return observe(original, after=after)
 
 
 def _warn_of_unknown_files(callback: Any, directory: str, resumed: str) -> None:
@@ -43,12 +38,13 @@ def _warn_of_unknown_files(callback: Any, directory: str, resumed: str) -> None:
         and entry.stat().st_mtime >= os.path.getmtime(resumed)
     ]
     if unknown:
-        notices.warn_once(
+        warn(
             "best-checkpoint-left",
             f"{os.path.basename(resumed)} was saved before ModelCheckpoint(monitor={callback.monitor!r}) saved "
             f"{', '.join(sorted(unknown))}: it does not compare new checkpoints with these files, and never deletes "
             "them. Put a ModelCheckpoint with a monitor before those without one in the list of callbacks, or set "
             "LIGHTNING_PATCHES=default,monitored-checkpoint-first. Delete files that you don't need.",
+            stacklevel=5,
         )
 
 
@@ -56,20 +52,17 @@ def _without_numbers(name: str) -> str:
     return re.sub(r"-?\d+(\.\d+)?", "", name)
 
 
-PATCH = Patch(
-    *name_and_title(__name__, __doc__),
+PATCH = warning(
+    __name__,
+    __doc__,
+    Target(f"{_CONNECTOR}:CheckpointConnector.restore_callbacks", _restore_callbacks, before="2.0.0"),
+    Target(f"{_CONNECTOR}:_CheckpointConnector.restore_callbacks", _restore_callbacks, since="2.0.0"),
     added="0.3.0",
-    group="correctness",
     affected=(">=1.8.0,<=2.6.6",),
-    targets=(
-        Target(f"{_CONNECTOR}:CheckpointConnector.restore_callbacks", _restore_callbacks, before="2.0.0"),
-        Target(f"{_CONNECTOR}:_CheckpointConnector.restore_callbacks", _restore_callbacks, since="2.0.0"),
-    ),
     upstream=Upstream(issues=(18687,)),
     impact=Impact(
         "A run that resumes from a checkpoint that was saved before the newest best one never deletes that file: "
         "the resumed ModelCheckpoint has the list of files from before.",
     ),
-    note="This patch fixes nothing: it warns once. The opt-in patch monitored-checkpoint-first prevents the bug in the "
-    "runs that save the checkpoints.",
+    note="The opt-in patch monitored-checkpoint-first prevents the bug in the runs that save the checkpoints.",
 )

@@ -2,44 +2,40 @@
 
 from typing import Any, Callable
 
-from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, name_and_title
-from lightning_patches.patches.checkpoints.checkpoint_after_validation import is_to_wait
+from lightning_patches.patch import Target
+from lightning_patches.patches._warning import observe, steps_of, warn, warning
+from lightning_patches.patches.checkpoints.checkpoint_after_own_validation import PATCH as FIX
+from lightning_patches.patches.checkpoints.checkpoint_after_validation import PATCH as FIX_BELOW_2_5_5
 
 
-def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def on_train_batch_end(self: Any, trainer: Any, *args: Any, **kwargs: Any) -> None:
-        is_early = is_to_wait(self, trainer)
-        original(self, trainer, *args, **kwargs)
-        if is_early and self._last_global_step_saved == trainer.global_step:
-            notices.warn_once(
+def _on_validation_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def before(self: Any, trainer: Any, *_: Any, **__: Any) -> None:
+        if type(self).__module__ != original.__module__ or not self.best_k_models or self._every_n_train_steps < 1:
+            return  # a subclass may save in its own way
+        step = self._last_global_step_saved
+        is_early = 0 < step == steps_of(trainer) and trainer.state.fn == "fit" and _is_validated(self.monitor, trainer)
+        if is_early and not self._should_save_on_train_epoch_end(trainer):
+            warn(
                 "checkpoint-before-validation",
-                f"ModelCheckpoint saved step {trainer.global_step} just before the validation of that step, and "
-                f"ranks it by the previous value of {self.monitor!r}. Set LIGHTNING_PATCHES=default,20185, or save "
-                "and validate at different steps.",
+                f"ModelCheckpoint saved step {step} just before the validation of that step, and ranks it by the "
+                f"previous value of {self.monitor!r}. Set LIGHTNING_PATCHES=default,20185, or save and validate at "
+                "different steps.",
             )
 
-    return on_train_batch_end
+    return observe(original, before=before)
 
 
-PATCH = Patch(
-    *name_and_title(__name__, __doc__),
+def _is_validated(monitor: Any, trainer: Any) -> bool:
+    results = trainer.fit_loop.epoch_loop.val_loop._results
+    return any(monitor in results._forked_name(metric, False) for metric in results.values())
+
+
+PATCH = warning(
+    __name__,
+    __doc__,
+    Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint.on_validation_end", _on_validation_end),
+    fixes=(FIX, FIX_BELOW_2_5_5),
     added="0.3.0",
-    group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(
-        Target(
-            "pytorch.callbacks.model_checkpoint:ModelCheckpoint.on_train_batch_end",
-            _on_train_batch_end,
-            stock=("self",),
-        ),
-    ),
-    impact=Impact(
-        "ModelCheckpoint with a monitor and every_n_train_steps saves just before a validation: the file is "
-        "ranked by the metric of the previous validation, and the best checkpoint is the wrong one."
-    ),
-    after=("checkpoint-after-validation", "checkpoint-after-own-validation"),
-    fixed_by=("checkpoint-after-validation", "checkpoint-after-own-validation"),
-    note="This patch fixes nothing: it warns once. The opt-in patches checkpoint-after-validation (below "
-    "2.5.5) and checkpoint-after-own-validation (from 2.5.5 on) fix the bug.",
+    after=("last-checkpoint-newest",),
 )

@@ -2,34 +2,27 @@
 
 from typing import Any, Callable
 
-from lightning_patches import notices
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Target, Upstream
+from lightning_patches.patches._warning import observe, steps_of, warn, warning
 
 
 def _on_run_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def on_run_end(self: Any) -> None:
-        original(self)
-        batches = self.epoch_loop.batch_progress.total.completed
-        if _steps(self.epoch_loop) or self.trainer.fast_dev_run:
+    def after(_: None, __: None, self: Any) -> None:
+        if steps_of(self.trainer) or self.trainer.fast_dev_run:
             return
+        batches, epochs = self.epoch_loop.batch_progress.total.completed, self.epoch_progress.total.processed
         kind = upstream_module(namespace, "pytorch.callbacks.model_checkpoint").ModelCheckpoint
         for callback in self.trainer.callbacks:
-            if type(callback) is kind and _has_missed(callback, self.epoch_progress.total.processed, batches):
-                notices.warn_once(
+            if type(callback) is kind and _has_missed(callback, epochs, batches):
+                warn(
                     "no-checkpoint",
                     f"ModelCheckpoint has saved nothing in {batches} batches, since trainer.global_step is still 0: "
                     "Lightning counts the steps of the optimizers that self.optimizers() returns, and training_step "
                     "stepped none of them. Step those, or call trainer.save_checkpoint.",
                 )
 
-    return on_run_end
-
-
-def _steps(loop: Any) -> int:
-    """Count the optimizer steps of this fit and those that it was resumed from."""
-    manual: int = loop.manual_optimization.optim_step_progress.total.completed
-    return manual + int(loop.automatic_optimization.optim_progress.optimizer_steps)
+    return observe(original, after=after)
 
 
 def _has_missed(callback: Any, epochs: int, batches: int) -> bool:
@@ -37,12 +30,12 @@ def _has_missed(callback: Any, epochs: int, batches: int) -> bool:
     return bool(is_due and (callback.save_top_k != 0 or callback.save_last) and not callback.best_model_path)
 
 
-PATCH = Patch(
-    *name_and_title(__name__, __doc__),
+PATCH = warning(
+    __name__,
+    __doc__,
+    Target("pytorch.loops.fit_loop:_FitLoop.on_run_end", _on_run_end),
     added="0.3.0",
-    group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(Target("pytorch.loops.fit_loop:_FitLoop.on_run_end", _on_run_end),),
     upstream=Upstream(issues=(17281, 17167)),
     impact=Impact(
         "With manual optimization and optimizers that were not taken from self.optimizers(), trainer.global_step stays "
@@ -52,6 +45,6 @@ PATCH = Patch(
             "global_step stays 0 in manual optimization",
         ),
     ),
-    note="This patch fixes nothing: it warns once, at the end of fit. The right usage is to step the optimizers that "
-    "self.optimizers() returns.",
+    when=", at the end of fit",
+    note="The right usage is to step the optimizers that self.optimizers() returns.",
 )

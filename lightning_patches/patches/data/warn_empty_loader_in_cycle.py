@@ -2,37 +2,33 @@
 
 from typing import Any, Callable
 
-from lightning_patches import notices
-from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Impact, Target, Upstream
+from lightning_patches.patches._warning import observe, warn, warning
 
 
-def _next(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
-    def __next__(self: Any) -> Any:  # noqa: N807
-        try:
-            return original(self)
-        except StopIteration:
-            if not all(self._consumed):
-                notices.warn_once(
-                    "empty-loader-in-cycle",
-                    "CombinedLoader(mode='max_size_cycle') stopped although some of its loaders have batches left, "
-                    f"because one of these loaders is empty when it starts again: {_names(self)}. Remove it, or use "
-                    "mode='max_size'.",
-                )
-            raise
-
-    return __next__
+def _run(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    return observe(original, after=_after)
 
 
-def _names(iterator: Any) -> str:
-    places = [place for place, consumed in enumerate(iterator._consumed) if consumed]
-    return ", ".join(f"number {place} ({type(iterator.iterables[place]).__name__})" for place in places)
+def _after(_: None, __: None, self: Any, data_fetcher: Any) -> None:
+    iterator = self.trainer.fit_loop._combined_loader._iterator
+    consumed = getattr(iterator, "_consumed", ())  # only max_size_cycle has it
+    is_early = data_fetcher.done and data_fetcher.fetched < self.trainer.fit_loop.max_batches
+    if is_early and any(consumed) and not all(consumed):
+        places = [place for place, is_consumed in enumerate(consumed) if is_consumed]
+        names = ", ".join(f"number {place} ({type(iterator.iterables[place]).__name__})" for place in places)
+        warn(
+            "empty-loader-in-cycle",
+            "CombinedLoader(mode='max_size_cycle') stopped although some of its loaders have batches left, because "
+            f"one of these loaders is empty when it starts again: {names}. Remove it, or use mode='max_size'.",
+        )
 
 
-PATCH = Patch(
-    *name_and_title(__name__, __doc__),
-    group="correctness",
+PATCH = warning(
+    __name__,
+    __doc__,
+    Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.run", _run),
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(Target("pytorch.utilities.combined_loader:_MaxSizeCycle.__next__", _next),),
     upstream=Upstream(issues=(21893,)),
     impact=Impact(
         "A CombinedLoader in mode max_size_cycle stops at once if one of its loaders is empty, without a warning: "
@@ -51,6 +47,6 @@ PATCH = Patch(
         ),
     ),
     added="0.2.0",
-    after=("init-module-data",),
-    note="This patch fixes nothing: it warns once. Remove the empty loader.",
+    when=", when an epoch has ended",
+    note="Remove the empty loader.",
 )

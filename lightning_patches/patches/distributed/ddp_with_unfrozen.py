@@ -85,7 +85,6 @@ PATCH = Patch(
     ),
     opt_in="users who unfreeze parameters during training on several devices with DDP",
     signs=("BackboneFinetuning",),
-    after=("warn-unfrozen-after-ddp",),
     note="Opt-in because DDP wraps the module again, which runs collectives, before the first batch with newly "
     "unfrozen parameters that an optimizer updates. All ranks must unfreeze the same parameters before "
     "the same batch. From then on, an unfrozen parameter that does not contribute to the loss requires "

@@ -4,41 +4,29 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections import defaultdict
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
-from lightning_patches import notices
 from lightning_patches.engine.functions import home_of
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Target, Upstream
+from lightning_patches.patches._warning import observe, stored, warn, warning
 from lightning_patches.patches.distributed._ranks import are_several
 
-_CONNECTOR = "pytorch.trainer.connectors.logger_connector"
+_CONNECTOR = "pytorch.trainer.connectors.logger_connector.logger_connector:_LoggerConnector"
+_KEY = "lightning_patches/logged/"
 
-_SAID = "lightning_patches/logged/said"
-
-_rounds: defaultdict[str, Iterator[int]] = defaultdict(itertools.count)
-"""Counters of this process's comparisons. Ranks that run the same code have equal counts."""
-
-
-def _metrics(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
-    def metrics(self: Any, on_step: bool) -> Any:
-        if not on_step and are_several():
-            pending = [one for _, one in self.valid_items() if one.meta.on_epoch and one._computed is None]
-            _compare("epoch", [_name(one) for one in pending if _is_synced(one, namespace)])
-        return original(self, on_step)
-
-    return metrics
+_rounds = itertools.count()
+"""Counts this process's comparisons. Ranks that run the same code have equal counts."""
 
 
-def _on_epoch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def on_epoch_end(self: Any) -> None:
+def _observing(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def before(self: Any) -> None:
         if are_several():
-            results = (self.trainer._results or {}).values()
-            steps = [one for one in results if one.meta.on_step and one.is_tensor and not one.has_reset]
-            _compare("step", [_name(one) for one in steps if _is_synced(one, namespace)])
-        original(self)
+            metrics = (self.trainer._results or {}).values()
+            names = [_name(one) for one in metrics if not one.has_reset and _is_synced(one, namespace)]
+            if names:
+                _compare(names)
 
-    return on_epoch_end
+    return observe(original, before=before)
 
 
 def _name(metric: Any) -> str:
@@ -50,7 +38,9 @@ def _is_synced(metric: Any, namespace: str) -> bool:
     """True if Lightning or torchmetrics reduces the metric across ranks."""
     if not metric.is_tensor:
         value = metric.value
-        return bool(value._defaults and value._to_sync and value.process_group is None and value._computed is None)
+        has_value = metric._computed is not None or stored(value, "_computed") is not None
+        syncs = stored(value, "_defaults") and stored(value, "_to_sync") and stored(value, "process_group") is None
+        return bool(metric.meta.on_epoch and syncs and not has_value)
     sync = metric.meta.sync
     if not sync.should or sync.rank_zero_only or sync.group is not None:
         return False
@@ -58,40 +48,37 @@ def _is_synced(metric: Any, namespace: str) -> bool:
     return home.startswith(f"{namespace}.") and not home.endswith(".single_device")
 
 
-def _compare(when: str, names: list[str]) -> None:
-    """Compare the names with those of the first rank, through the process group's store, so that no rank waits."""
+def _compare(names: list[str]) -> None:
+    """Compare the names with those of the first rank, through the process group's store, so that no rank waits.
+
+    Raises:
+        Exception: the backend has no store, or the store's rank is gone, and the collectives will raise, too.
+    """
     import torch.distributed as dist
 
-    if not names:
-        return
-    key, number = f"lightning_patches/logged/{when}/", next(_rounds[when])
-    try:
-        store = dist.distributed_c10d._get_default_store()
-        first, others = json.loads(store.compare_set(f"{key}{number}", "", json.dumps([dist.get_rank(), names])))
-        if dist.get_rank() == 0:
-            store.delete_key(f"{key}{number - 2}")  # all ranks have read it
-        if others == names or json.loads(store.compare_set(_SAID, "", str(dist.get_rank()))) != dist.get_rank():
-            return  # equal, or another rank has warned
-    except Exception:  # a backend without a store, or the store's rank is gone and the collectives will raise
-        return
-    notices.warn_once(
+    number, rank, store = next(_rounds), dist.get_rank(), dist.distributed_c10d._get_default_store()
+    first, others = json.loads(store.compare_set(f"{_KEY}{number}", "", json.dumps([rank, names])))
+    if rank == 0:
+        store.delete_key(f"{_KEY}{number - 2}")  # all ranks have read it
+    if others == names or store.compare_set(f"{_KEY}said", "", str(rank)).decode() != str(rank):
+        return  # equal, or another rank has warned
+    warn(
         "logged-keys-differ",
-        f"With sync_dist=True, rank {dist.get_rank()} has logged ({', '.join(names)}), rank {first} "
-        f"({', '.join(others)}). Lightning averages values at the same position, whatever their names. Log the same "
-        "names in the same order in all ranks, or without sync_dist=True.",
+        f"With sync_dist=True, rank {rank} has logged ({', '.join(names)}), rank {first} ({', '.join(others)}). "
+        "Lightning averages values at the same position, whatever their names. Log the same names in the same order in "
+        "all ranks, or without sync_dist=True.",
         all_ranks=True,
+        stacklevel=5,
     )
 
 
-PATCH = Patch(
-    *name_and_title(__name__, __doc__),
+PATCH = warning(
+    __name__,
+    __doc__,
+    Target(f"{_CONNECTOR}.epoch_end_reached", _observing),
+    Target(f"{_CONNECTOR}.on_epoch_end", _observing),
     added="0.2.0",
-    group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(
-        Target(f"{_CONNECTOR}.result:_ResultCollection.metrics", _metrics),
-        Target(f"{_CONNECTOR}.logger_connector:_LoggerConnector.on_epoch_end", _on_epoch_end),
-    ),
     upstream=Upstream(issues=(21409,)),
     impact=Impact(
         "If ranks log different names with sync_dist=True, or log them in another order, each rank gets the mean of "
@@ -102,9 +89,8 @@ PATCH = Patch(
             "DDP gives metrics to the wrong keys where processes log different metric keys",
         ),
     ),
-    after=("progress-bar-without-wait",),
-    note="This patch fixes nothing: it warns once. It compares the names of an epoch before Lightning "
-    "synchronizes them, with one request to the process group's key-value store. It waits for no other "
-    "rank and adds no collective. Values that are synchronized within a custom group, or by a strategy "
-    "with a custom reduce, are not checked.",
+    after=("epoch-metrics-on-all-ranks",),
+    note="It compares the names of an epoch before Lightning synchronizes them, with one request to the process "
+    "group's key-value store. It waits for no other rank and adds no collective. Values that are synchronized within "
+    "a custom group, or by a strategy with a custom reduce, are not checked.",
 )

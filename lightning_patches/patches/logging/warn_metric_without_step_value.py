@@ -2,30 +2,32 @@
 
 from typing import Any, Callable
 
-from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Target, Upstream
+from lightning_patches.patches._warning import observe, warn, warning
 
 
-def _update(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def update(self: Any, value: Any, batch_size: int) -> None:
-        original(self, value, batch_size)
-        if not self.is_tensor and self.meta.on_step and self._forward_cache is None:
-            notices.warn_once(
-                f"metric-without-step-value {self.meta.name}",
-                f"self.log({self.meta.name!r}, ..., on_step=True) logs no value for the step: {type(value).__name__} "
-                "has none. metric.update(...) leaves no value of the batch, and a running metric has none at all. "
-                "Call the metric itself, `metric(...)`, or log a tensor, such as `metric.compute()`.",
+def _on_epoch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    return observe(original, before=_before)
+
+
+def _before(self: Any) -> None:
+    for metric in self.trainer._results.values():
+        if not metric.is_tensor and metric.meta.on_step and not metric.has_reset and metric._forward_cache is None:
+            warn(
+                f"metric-without-step-value {metric.meta.name}",
+                f"self.log({metric.meta.name!r}, ..., on_step=True) logs no value for the step: "
+                f"{type(metric.value).__name__} has none. metric.update(...) leaves no value of the batch, and a "
+                "running metric has none at all. Call the metric itself, `metric(...)`, or log a tensor, such as "
+                "`metric.compute()`.",
             )
 
-    return update
 
-
-PATCH = Patch(
-    *name_and_title(__name__, __doc__),
+PATCH = warning(
+    __name__,
+    __doc__,
+    Target("pytorch.trainer.connectors.logger_connector.logger_connector:_LoggerConnector.on_epoch_end", _on_epoch_end),
     added="0.3.0",
-    group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(Target("pytorch.trainer.connectors.logger_connector.result:_ResultMetric.update", _update),),
     upstream=Upstream(issues=(20160,)),
     impact=Impact(
         "self.log(name, metric, on_step=True) logs nothing at a step if the program called metric.update() "
@@ -33,6 +35,6 @@ PATCH = Patch(
         "RunningMean.",
         ("no step values are logged for a torchmetrics metric after update()", "RunningMean is not logged on_step"),
     ),
-    after=("logged-tensor-precision",),
-    note="This patch fixes nothing: it warns once for each name.",
+    after=("warn-logged-keys-differ",),
+    when=" for each name, at the end of an epoch",
 )

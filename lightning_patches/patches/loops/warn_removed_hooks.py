@@ -8,8 +8,8 @@ import sys
 from types import CodeType, FunctionType
 from typing import Any, Callable, Iterable, Optional
 
-from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Target, Upstream
+from lightning_patches.patches._warning import observe, warn, warning
 
 _OF_MODULES = frozenset(
     (
@@ -50,22 +50,19 @@ _NOTHING = frozenset(("RESUME", "NOP", "LOAD_CONST", "LOAD_FAST", "LOAD_FAST_BOR
 
 
 def _verify_configuration(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def verify(trainer: Any, model: Any) -> None:
-        original(trainer, model)
-        try:
-            found = _never_called(trainer, model)
-        except Exception:
-            return  # the program's classes may be unusual
-        if found:
-            notices.warn_once(
-                f"removed hooks {sorted(found)}",
-                "Lightning 2.x never calls "
-                + "; ".join(f"{name} (instead: {instead})" for name, instead in found.items())
-                + ". Lightning 2.0 removed these hooks, so their code does not run.",
-                stacklevel=4,
-            )
+    return observe(original, after=_after)
 
-    return verify
+
+def _after(_: None, __: None, trainer: Any, model: Any) -> None:
+    found = _never_called(trainer, model)
+    if found:
+        warn(
+            f"removed hooks {sorted(found)}",
+            "Lightning 2.x never calls "
+            + "; ".join(f"{name} (instead: {instead})" for name, instead in found.items())
+            + ". Lightning 2.0 removed these hooks, so their code does not run.",
+            stacklevel=5,
+        )
 
 
 def _never_called(trainer: Any, module: Any) -> dict[str, str]:
@@ -164,22 +161,19 @@ def _collect(code: CodeType, names: set[str], texts: set[str]) -> None:
             texts.add(constant)
 
 
-PATCH = Patch(
-    *name_and_title(__name__, __doc__),
+PATCH = warning(
+    __name__,
+    __doc__,
+    Target("pytorch.trainer.configuration_validator:__verify_train_val_loop_configuration", _verify_configuration),
     added="0.2.0",
-    group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(
-        Target("pytorch.trainer.configuration_validator:__verify_train_val_loop_configuration", _verify_configuration),
-    ),
     upstream=Upstream(issues=(17187,)),
     impact=Impact(
         "A model or a callback that was written for Lightning 1.x has hooks that 2.x never calls, such as "
         "on_epoch_end or training_step_end. It trains without them, and there is no warning.",
         ("on_epoch_end is never called", "a hook of a callback does nothing in Lightning 2"),
     ),
-    note="This patch fixes nothing: it warns once about methods that are not empty and that no other code "
-    "seems to call. The warning names the hook that upstream's migration guide recommends. If the program "
-    "itself calls such a method, there is no warning, provided that the call is in its classes, in their "
-    "modules or in running functions.",
+    when=" about methods that are not empty and that no other code seems to call",
+    note="The warning names the hook that upstream's migration guide recommends. If the program itself calls such a "
+    "method, there is no warning, provided that the call is in its classes, in their modules or in running functions.",
 )

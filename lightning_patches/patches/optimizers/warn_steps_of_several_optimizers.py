@@ -2,33 +2,33 @@
 
 from typing import Any, Callable
 
-from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Target, Upstream
+from lightning_patches.patches._warning import observe, warn, warning
 
 
 def _on_run_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def on_run_end(self: Any) -> None:
-        original(self)
-        loop = self.epoch_loop
-        steps, batches = loop.manual_optimization.optim_step_progress.total.completed, loop.batch_progress.total.ready
-        optimizers = self.trainer._accelerator_connector.strategy._optimizers
-        if 0 < loop.max_steps <= steps and batches < steps and len(optimizers) > 1:
-            notices.warn_once(
-                "steps-of-several-optimizers",
-                f"max_steps={loop.max_steps} ended the training after {batches} batches: trainer.global_step counts "
-                f"the steps of all {len(optimizers)} optimizers. ModelCheckpoint(every_n_train_steps=...) and loggers "
-                f"count them, too. For {loop.max_steps} batches, pass max_steps={loop.max_steps * steps // batches}.",
-            )
-
-    return on_run_end
+    return observe(original, after=_after)
 
 
-PATCH = Patch(
-    *name_and_title(__name__, __doc__),
+def _after(_: None, __: None, self: Any) -> None:
+    loop = self.epoch_loop
+    steps, batches = loop.manual_optimization.optim_step_progress.total.completed, loop.batch_progress.total.ready
+    optimizers = self.trainer._accelerator_connector.strategy._optimizers
+    if 0 < loop.max_steps <= steps and batches < steps and len(optimizers) > 1:
+        warn(
+            "steps-of-several-optimizers",
+            f"max_steps={loop.max_steps} ended the training after {batches} batches: trainer.global_step counts "
+            f"the steps of all {len(optimizers)} optimizers. ModelCheckpoint(every_n_train_steps=...) and loggers "
+            f"count them, too. For {loop.max_steps} batches, pass max_steps={loop.max_steps * steps // batches}.",
+        )
+
+
+PATCH = warning(
+    __name__,
+    __doc__,
+    Target("pytorch.loops.fit_loop:_FitLoop.on_run_end", _on_run_end),
     added="0.3.0",
-    group="correctness",
     affected=(">=2.0.0,<=2.6.6",),
-    targets=(Target("pytorch.loops.fit_loop:_FitLoop.on_run_end", _on_run_end),),
     upstream=Upstream(issues=(17958,)),
     impact=Impact(
         "With manual optimization and several optimizers, trainer.global_step counts the steps of all of them: a GAN "
@@ -38,6 +38,6 @@ PATCH = Patch(
             "global_step increases by 2 per batch with two optimizers",
         ),
     ),
-    note="This patch fixes nothing: it warns once, when max_steps has ended a training.",
     after=("warn-no-checkpoint",),
+    when=", when max_steps has ended a training",
 )

@@ -62,5 +62,5 @@ PATCH = Patch(
     "correctly without the patch, and would clip nothing with it. Scripts that call scaler.unscale_() are "
     "recognized and unchanged. Without the patch, call scaler.unscale_(optimizer), clip, then call "
     "scaler.step(optimizer) and scaler.update().",
-    after=("fused-optimizer-clipping", "warn-clipping-of-scaled-gradients"),
+    after=("fused-optimizer-clipping",),
 )

@@ -14,7 +14,7 @@ PROGRAM = Program(
 def test_scaled_gradients_cause_a_warning_and_are_unchanged(version):
     stock, shim = (result.facts for result in PROGRAM.both("two", version))
     assert shim["weights"] == stock["weights"]
-    assert shim["asked"] == stock["asked"] + 1, "each time waits for the GPU"
+    assert shim["asked"] == stock["asked"], "each call waits for the GPU"
     (warning,) = shim["warnings"]
     assert "clips to 0.01 are still scaled by 1024, so" in warning
 

@@ -1,0 +1,134 @@
+"""Patches that only warn: each observes functions of Lightning, and changes nothing."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from typing import Any, Callable, Dict, Optional, Tuple
+
+from lightning_patches import notices
+from lightning_patches.engine.attributes import is_applied_to
+from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.patch import Impact, Patch, Target, name_and_title
+
+warn = functools.partial(notices.warn_once, stacklevel=4)
+"""Warn once per key and process. In an observation, the warning's location is the caller of the observed function."""
+
+
+def observe(
+    original: Callable[..., Any],
+    before: Optional[Callable[..., Any]] = None,
+    after: Optional[Callable[..., object]] = None,
+) -> Callable[..., Any]:
+    """Return a replacement that calls the original, and observations before and after it.
+
+    If an observation raises an exception, nothing happens. Observations must not call code of the program, such as
+    properties of a subclass: see :func:`stored`. They must not change or add attributes: see :class:`Notes`.
+
+    Args:
+        original: the observed function.
+        before: called with the arguments of the call.
+        after: called with the result of ``before``, the result of the original, and the arguments. It is not called if
+            ``before`` or the original raises an exception.
+    """
+
+    def observed(*args: Any, **kwargs: Any) -> Any:
+        seen, then = None, after
+        if before is not None:
+            try:
+                seen = before(*args, **kwargs)
+            except Exception:
+                then = None
+        result = original(*args, **kwargs)
+        if then is not None:
+            try:
+                then(seen, result, *args, **kwargs)
+            except Exception:
+                pass
+        return result
+
+    return observed
+
+
+def stored(value: Any, name: str, default: Any = None) -> Any:
+    """Return an attribute from the ``__dict__`` of an object, without calling a property or ``__getattr__``."""
+    return object.__getattribute__(value, "__dict__").get(name, default)
+
+
+class Notes(Dict[int, Tuple[Any, Any]]):
+    """Notes about objects, which are freed as usual. Nothing is added to an object, and its class is not used."""
+
+    def add(self, about: Any, note: Any) -> None:
+        key = id(about)
+        self[key] = weakref.ref(about, lambda _: self.pop(key, None)), note
+
+    def find(self, about: Any, default: Any = None) -> Any:
+        return self.get(id(about), (None, default))[1]
+
+    def take(self, about: Any, default: Any = None) -> Any:
+        """Return the note about an object, and remove it."""
+        return self.pop(id(about), (None, default))[1]
+
+
+def is_manual(module: Any) -> bool:
+    """True if a LightningModule optimizes manually, unless its class computes ``automatic_optimization``."""
+    name = "automatic_optimization"
+    return inspect.getattr_static(module, name) is False or stored(module, f"_{name}") is False
+
+
+def steps_of(trainer: Any) -> int:
+    """Return ``trainer.global_step``, without asking the module if its optimization is automatic."""
+    loop = trainer.fit_loop.epoch_loop
+    manual: int = loop.manual_optimization.optim_step_progress.total.completed
+    return manual + int(loop.automatic_optimization.optim_progress.optimizer_steps)
+
+
+def is_applied(patch: Patch, namespace: str) -> bool:
+    """True if a patch is applied, judged by its first target."""
+    target = patch.targets[0]
+    return is_applied_to(patch, upstream_module(namespace, target.module), target)
+
+
+def warning(
+    module: str,
+    doc: Optional[str],
+    *targets: Target,
+    fixes: Tuple[Patch, ...] = (),
+    when: str = "",
+    after: Tuple[str, ...] = (),
+    note: str = "",
+    **fields: Any,
+) -> Patch:
+    """Return the record of a patch that only warns.
+
+    Args:
+        module: ``__name__`` of the patch's module.
+        doc: its ``__doc__``.
+        targets: the observed functions.
+        fixes: the patches that fix the bug. The first one has the releases, the effect and the numbers, unless they are
+            in ``fields``.
+        when: completes the sentence "it warns once" of the note.
+        after: the patches that this one wraps, in addition to ``fixes``.
+        note: more sentences of the note.
+        fields: other fields of the record.
+    """
+    names = tuple(patch.name for patch in fixes)
+    if fixes:
+        known = {"affected": fixes[0].affected, "upstream": fixes[0].upstream, "fixed_by": names}
+        fields = {**known, "impact": Impact(fixes[0].impact.summary), **fields}
+        note = f"{_fixed_by(names)} {note}"
+    return Patch(
+        *name_and_title(module, doc),
+        group="correctness",
+        targets=targets,
+        after=(*names, *after),
+        note=f"This patch fixes nothing: it warns once{when}. {note}".strip(),
+        **fields,
+    )
+
+
+def _fixed_by(names: Tuple[str, ...]) -> str:
+    if len(names) == 1:
+        return f"The opt-in patch {names[0]} fixes the bug."
+    return f"The opt-in patches {' and '.join(names)} fix the bug."
