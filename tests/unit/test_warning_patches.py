@@ -64,7 +64,7 @@ def test_warning_patch_has_the_facts_of_its_fix() -> None:
 
 
 def test_observations_get_the_arguments_and_results() -> None:
-    seen = []
+    seen: list[Any] = []
 
     def before(*args: Any, **kwargs: Any) -> str:
         seen.append((args, kwargs))
