@@ -19,6 +19,7 @@ PART_OF_1X = 8
 SOON = (
     "unit/",
     "equivalence/test_boundaries.py",
+    "equivalence/test_conformance.py",
     "equivalence/test_diffs.py",
     "equivalence/test_records.py",
     "equivalence/test_scripts.py",

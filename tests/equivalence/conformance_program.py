@@ -101,6 +101,45 @@ def signature_is_kept(swapped: Swapped) -> Optional[str]:
 
 
 @CHECKS.append
+def every_call_of_the_original_is_accepted(swapped: Swapped) -> Optional[str]:
+    """Each argument can be given by position or by name, and must reach the parameter of the same name."""
+    stock = inherited(swapped) if swapped.target.adds else swapped.original_function
+    if not isinstance(stock, types.FunctionType):
+        return None
+    raw, original = (functions.MISSING, None) if swapped.target.adds else (swapped.original, stock)
+    built = swapped.patch.with_code(swapped.target)[1].build(original, NAMESPACE)
+    functions.copy_metadata(built, raw, swapped.owner, swapped.name, ())  # copies the defaults
+    vars(built).clear()  # without the copied signature
+    theirs, ours = inspect.signature(stock), inspect.signature(built)
+    for arguments, named in calls(theirs):
+        try:
+            taken = ours.bind(*arguments, **named).arguments
+        except TypeError as error:
+            return f"{ours} does not accept {arguments} {named} of {theirs}: {error}"
+        for name, value in taken.items():
+            if ours.parameters[name].kind not in VARIABLE and value != name:
+                return f"{ours} takes {value} of {theirs} as {name}"
+    return None
+
+
+VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def calls(signature: inspect.Signature) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """Yield arguments of calls: the first parameters by position, the others by name, with and without optional ones.
+
+    The value of each argument is the name of its parameter. Python passes the object itself by position.
+    """
+    parameters = [one for one in signature.parameters.values() if one.kind not in VARIABLE]
+    first = sum(one.kind is one.POSITIONAL_ONLY or one.name in ("self", "cls") for one in parameters)
+    for chosen in (parameters, [one for one in parameters if one.default is one.empty]):
+        by_position = sum(one.kind is not one.KEYWORD_ONLY for one in chosen)
+        for number in range(first, by_position + 1):
+            names = [one.name for one in chosen]
+            yield names[:number], {name: name for name in names[number:]}
+
+
+@CHECKS.append
 def names_and_docstring_are_kept(swapped: Swapped) -> Optional[str]:
     if not swapped.replaces:
         is_class = isinstance(swapped.owner, type)

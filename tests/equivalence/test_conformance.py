@@ -51,9 +51,13 @@ def choose() -> list[tuple[str, str, str]]:
 
 def on_one_worker(*chosen: str) -> Any:
     """Return a test case that runs on the worker of its release, since its tests share a process."""
-    return pytest.param(*chosen, id="-".join(chosen), marks=pytest.mark.xdist_group("-".join(chosen[:2])))
+    marks = [pytest.mark.xdist_group("-".join(chosen[:2]))]
+    if chosen[:2] != NEWEST:
+        marks.append(pytest.mark.slow)
+    return pytest.param(*chosen, id="-".join(chosen), marks=marks)
 
 
+NEWEST = ("pytorch-lightning", known_releases()[-1])
 CHOSEN = choose()
 GROUPS = sorted({(distribution, release) for distribution, release, _ in CHOSEN})
 
@@ -134,6 +138,7 @@ FAULTS = {
         {"only jsonargparse looks through it", "Lightning does not take it for an override"},
     ),
     "another signature": (DRESSED.format("vars(r).pop('__signature__', None)"), {"signature is kept"}),
+    "another parameter name": ("build = renamed", {"every call of the original is accepted"}),
     "another name": (
         DRESSED.format("setattr(r, '__qualname__', 'nowhere')"),
         {"names and docstring are kept", "it can be pickled by reference"},

@@ -75,6 +75,13 @@ def times_ten(original: Any, namespace: str) -> Any:
     return replacement
 
 
+def renamed(original: Any, namespace: str) -> Any:
+    def replacement(self: Any, other: int = 2) -> Any:
+        return original(self, other)
+
+    return replacement
+
+
 def plus(mark: str) -> Any:
     """Return a builder whose replacement adds ``mark`` to the string that the original returns."""
 

@@ -8,9 +8,9 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 
 
 def _wrap(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
-    def wrap(self: Any, module: Any) -> Any:
-        wrapped = original(self, module)
-        for metric in _metrics(module):
+    def wrap(self: Any, *args: Any, **kwargs: Any) -> Any:
+        wrapped = original(self, *args, **kwargs)
+        for metric in _metrics(wrapped):
             metric.to(self.root_device)
         return wrapped
 

@@ -26,16 +26,16 @@ def validates_again(loop: Any) -> bool:
 
 
 def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def on_advance_end(self: Any, *args: Any) -> None:
+    def on_advance_end(self: Any, *args: Any, **kwargs: Any) -> None:
         if not validates_again(self) or _LEFT_OUT.keys() & vars(self).keys() or _marks_validation(self, namespace):
-            original(self, *args)
+            original(self, *args, **kwargs)
             return
         left_out = dict(_LEFT_OUT)
         if vars(self).get("_is_in_resumed_epoch"):  # resumed-metrics has restored the metric
             del left_out["update_lr_schedulers"]
         vars(self).update(left_out)
         try:
-            original(self, *args)
+            original(self, *args, **kwargs)
         finally:
             for name in left_out:
                 del vars(self)[name]

@@ -7,7 +7,7 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 
 
 def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def on_advance_end(self: Any, *args: Any) -> None:
+    def on_advance_end(self: Any, *args: Any, **kwargs: Any) -> None:
         validation = self.val_loop
         run = validation.run
 
@@ -19,7 +19,7 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
         # original.
         validation.run = run_isolated
         try:
-            original(self, *args)
+            original(self, *args, **kwargs)
         finally:
             del validation.run
 

@@ -8,9 +8,9 @@ from lightning_patches.patches.loops.validation_on_resume import validates_again
 
 
 def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def on_advance_end(self: Any, *args: Any) -> None:
+    def on_advance_end(self: Any, *args: Any, **kwargs: Any) -> None:
         again = validates_again(self)
-        original(self, *args)
+        original(self, *args, **kwargs)
         # Some programs turn this validation into a sanity check, in which Lightning does not set _has_run.
         if again and self.val_loop._has_run:
             notices.warn_once(
