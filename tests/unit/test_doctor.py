@@ -18,7 +18,7 @@ import pytest
 from lightning_patches import cli
 from lightning_patches import doctor as checks
 from lightning_patches.cli import autostart
-from lightning_patches.cli.diagnose.sentences import WORKAROUNDS
+from lightning_patches.cli.diagnose.advice import WORKAROUNDS
 from lightning_patches.doctor import devices, machine, script
 from lightning_patches.doctor.facts import Facts, Gpu, Lightning, Missing, Torch, Unknown
 from lightning_patches.doctor.machine import gather

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Optional, Union
 
+from lightning_patches.cli import _output
 from lightning_patches.cli.diagnose import describe, facts, start
 from lightning_patches.cli.diagnose.facts import Facts
 from lightning_patches.cli.diagnose.hangs import Hang
@@ -35,6 +36,22 @@ class Compromised(NamedTuple):
     version: str
     line: int = 0
     is_installed: bool = False
+
+
+class Text(NamedTuple):
+    """The sentences of an answer.
+
+    Args:
+        verdict: the first line.
+        do: what to do.
+        why: lines that explain the verdict.
+        more: other lines.
+    """
+
+    verdict: str
+    do: str
+    why: Sequence[str] = ()
+    more: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -91,6 +108,10 @@ class Answer:
         """True if something was found."""
         is_match = any(not match.ruled_out for match in self.matches)
         return bool(self.hangs or self.out_of_sync or self.compromised or is_match)
+
+    def place(self, file: str, line: int) -> str:
+        """Return the beginning of a sentence about a line: its number, and its file if there are several logs."""
+        return f"{_output.printable(file)}, line {line}: " if len(self.logs) > 1 and file else f"Line {line}: "
 
     @cached_property
     def subject(self) -> Subject:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, Optional
 
 from lightning_patches.cli import _output
-from lightning_patches.cli.diagnose import calls, describe, frames, known, script
+from lightning_patches.cli.diagnose import calls, describe, frames, known, rules, script
 from lightning_patches.cli.diagnose.known import Known, Record
 from lightning_patches.cli.diagnose.log import Log
 from lightning_patches.cli.diagnose.tracebacks import Raised
@@ -31,6 +31,42 @@ MIN_WORDS = 5
 
 _NAME = re.compile(r"\b(?:\w+_\w+|[A-Z]+[a-z]+[A-Z]\w*)\b")
 _GROUNDS: tuple[Ground, ...] = ("frame", "script", "number", "line", "consequence", "weak line", "words")
+
+
+# Signs of a text: the group of its record; "removed" (name), "owned" (the text names the class that lost it);
+# "advisory"; "distinct" (no other record has it), "weak" (it has other causes, too), "shared" (by patches), "possible";
+# "names Lightning". Signs of its error: it "passed" through the code with the bug, or "through Lightning"; it is
+# "complete" or has a "traceback" at all. Signs outside of errors: another error was "raised", or "ended" the program.
+_IN_ERRORS: tuple[rules.Rule[Optional[Ground]], ...] = (
+    ({"removed", "owned"}, set(), "line"),
+    ({"removed"}, set(), None),
+    ({"passed", "through Lightning"}, set(), "frame"),
+    ({"passed", "environment"}, set(), "frame"),
+    ({"environment", "distinct", "unpickled", "traceback"}, {"through Lightning"}, None),
+    ({"environment", "distinct", "unpickled"}, set(), "weak line"),
+    ({"environment", "distinct"}, set(), "line"),
+    ({"environment"}, {"traceback"}, "weak line"),
+    ({"weak"}, {"traceback", "shared"}, "weak line"),
+    ({"possible"}, {"traceback", "distinct", "advisory"}, "weak line"),
+    (set(), {"distinct", "advisory"}, None),
+    ({"complete"}, {"through Lightning", "advisory", "names Lightning"}, None),  # the error is not from Lightning
+    ({"weak"}, set(), "weak line"),
+    ({"advisory"}, set(), "line"),
+    ({"complete", "traceback", "placed"}, set(), "weak line"),
+    (set(), set(), "line"),
+)
+_OUTSIDE: tuple[rules.Rule[Optional[Ground]], ...] = (
+    ({"removed", "owned"}, set(), "line"),
+    ({"removed"}, set(), None),
+    ({"ended", "feature"}, set(), None),
+    ({"ended", "advisory"}, set(), "weak line"),
+    ({"ended", "distinct"}, {"weak"}, "weak line"),
+    ({"ended"}, set(), None),
+    ({"advisory"}, set(), "line"),
+    ({"distinct"}, {"weak"}, "line"),
+    ({"weak"}, {"shared"}, "weak line"),
+    ({"possible"}, {"raised"}, "weak line"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,28 +225,35 @@ def _is_patched(record: Record, error: Optional[Raised], log: Log) -> bool:
 
 def _ground(one: Known, error: Raised, text: str) -> Optional[Ground]:
     """Return the ground on which an error with this text makes a record a candidate, or ``None``."""
-    if isinstance(one.record, Removed):
-        return "line" if _has_owner(one, error, text) else None
     through_lightning = any(frames.is_lightning(frame) for before in error.chain for frame in before.frames)
-    is_advisory = one.symptom in getattr(one.record, "advisories", ())
-    is_environment = one.record.group == "environment"
-    if one.places and frames.passing(one.places, error.frames) and (through_lightning or is_environment):
-        return "frame"
+    is_passed = bool(one.places and frames.passing(one.places, error.frames))
+    signs = {
+        *_signs(one, error, text, error.words),
+        "passed" * is_passed,
+        "placed" * bool(one.places),
+        "traceback" * bool(error.frames),
+        "complete" * error.is_complete,
+        "through Lightning" * through_lightning,
+    }
+    return rules.first(_IN_ERRORS, signs)
+
+
+def _signs(one: Known, error: Optional[Raised], text: str, line: str) -> set[str]:
+    """Return the signs in a text that are the same in errors and outside of them, see :data:`_IN_ERRORS`."""
     symptom = " ".join(one.pieces)
-    if is_environment and one.is_distinct:
-        if symptom in ("weights only load failed", "weightsunpickler error: unsupported global"):
-            return "weak line" if not error.frames or through_lightning else None
-        return "line"
-    is_weak = any(words in symptom for words in known.WEAK)
-    if not error.frames and (is_environment or (is_weak and not one.is_shared)):
-        return "weak line"
-    if not one.is_distinct and not is_advisory:
-        return "weak line" if not error.frames and _is_possible(one, error.words) else None
-    if error.is_complete and not through_lightning and not is_advisory and "lightning" not in symptom:
-        return None  # the error is not from Lightning
-    if is_weak:
-        return "weak line"
-    return "line" if not error.frames or not error.is_complete or not one.places or is_advisory else "weak line"
+    is_removed = isinstance(one.record, Removed)
+    return {
+        one.record.group,
+        "removed" * is_removed,
+        "owned" * (is_removed and _has_owner(one, error, text)),
+        "advisory" * (one.symptom in getattr(one.record, "advisories", ())),
+        "distinct" * one.is_distinct,
+        "weak" * any(words in symptom for words in known.WEAK),
+        "shared" * one.is_shared,
+        "unpickled" * (symptom in ("weights only load failed", "weightsunpickler error: unsupported global")),
+        "names Lightning" * ("lightning" in symptom),
+        "possible" * (not is_removed and _is_possible(one, line)),
+    }
 
 
 def _is_possible(one: Known, line: str) -> bool:
@@ -254,26 +297,27 @@ def _has_owner(one: Known, error: Optional[Raised], text: str) -> bool:
     assert isinstance(row, Removed)
     member = row.member.lower()
     if row.kind == "argument":
-        function = row.owner.rpartition(".")[2]
-        for found in re.finditer(rf"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '{member}'", text):
-            owner, called = found[1] or "", found[2]
-            if called == "__init__":
-                if owner and owner != row.owner.lower():
-                    return False
-            elif called != function.lower() or (owner and owner != row.owner.partition(".")[0].lower()):
-                return False
-            if not owner and error is not None and error.is_complete:
-                return any(map(frames.is_lightning, error.frames))
-        return True
+        return _is_argument_of(row, error, text)
     if row.kind == "attribute":
-        if "transformers" in text:
-            return False  # transformers has another class Trainer
         owned = re.search(rf"(?:type object )?'(\w+)'(?: object)? has no attribute '{member}'", text)
-        if owned and owned[1] == "trainer" and row.owner != "Trainer":
-            return False
-        return one.owner == "" or "_" in row.member
+        of_other_trainer = "transformers" in text or (owned and owned[1] == "trainer" and row.owner != "Trainer")
+        return not of_other_trainer and (one.owner == "" or "_" in row.member)
     if row.kind == "name" and one.owner == "from":  # a line that was cut off before the module
         return re.search(rf"cannot import name '{re.escape(member)}'\s+from '", text) is None
+    return True
+
+
+def _is_argument_of(row: Removed, error: Optional[Raised], text: str) -> bool:
+    """True if no other function than that of a removed argument refuses it."""
+    class_, _, function = row.owner.lower().rpartition(".")
+    calls_ = re.finditer(rf"(?:(\w+)\.)?(\w+)\(\) got an unexpected keyword argument '{row.member.lower()}'", text)
+    for owner, called in ((call[1] or "", call[2]) for call in calls_):
+        if called == "__init__" and owner not in ("", row.owner.lower()):
+            return False
+        if called != "__init__" and (called != function or owner not in ("", class_ or function)):
+            return False
+        if not owner and error is not None and error.is_complete:
+            return any(map(frames.is_lightning, error.frames))
     return True
 
 
@@ -289,24 +333,12 @@ def _outside(log: Log, has_error: bool) -> list[Candidate]:
             position += len(part) + 1
     text = " ".join(parts)
     found = []
+    log_signs = {"raised" * bool(log.raised), "ended" * has_error}
     for one, at in known.contained_in(text):
         index = next((index for begin, index in reversed(starts) if begin <= at), 0)
-        is_removed = isinstance(one.record, Removed)
-        is_weak = any(words in " ".join(one.pieces) for words in known.WEAK)
-        if is_removed:
-            if not _has_owner(one, None, text):
-                continue
-            ground: Ground = "line"
-        elif one.symptom in getattr(one.record, "advisories", ()) or (one.is_distinct and not is_weak):
-            ground = "line"
-        elif (is_weak and not one.is_shared) or (not log.raised and _is_possible(one, log.lines[index].text)):
-            ground = "weak line"
-        else:
-            continue
-        if has_error and (ground != "line" or one.record.group == "feature"):
-            continue
-        ground = "weak line" if has_error and not is_removed else ground
-        found.append(_candidate(one.record, one.symptom, log, index, ground))
+        ground = rules.first(_OUTSIDE, _signs(one, None, text, log.lines[index].text) | log_signs)
+        if ground is not None:
+            found.append(_candidate(one.record, one.symptom, log, index, ground))
     return sorted(found, key=lambda one: one.line)
 
 

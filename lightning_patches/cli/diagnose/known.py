@@ -196,51 +196,67 @@ def places(record: Record) -> tuple[str, ...]:
 _NEXT_ARGUMENT = {"optimizer_step": "optimizer_closure", "lr_scheduler_step": "metric"}
 """Hook -> the argument that Python reports as missing if the program's hook still has the parameter ``optimizer_idx``.
 That parameter then receives the argument before it."""
-_OWNERS = {"LightningModule": "", "LightningDataModule": ""}
+_SUBCLASSED = ("LightningModule", "LightningDataModule")
 """Classes that programs subclass. Errors name the subclass."""
 
 
+_ERRORS: dict[str, tuple[tuple[str, str], ...]] = {
+    "module": (
+        ("No module named '{root}.{name}'", ""),
+        ("No module named '{root}.{name}.", ""),
+        ("from '{root}.{name}'", ""),
+        ("cannot import name '{last}' from '{root}{parent}'", ""),
+        ("module '{root}{parent}' has no attribute '{last}'", ""),
+    ),
+    "name": (
+        ("cannot import name '{name}' from '{root}{within}'", ""),
+        ("cannot import name '{name}' from partially initialized module '{root}{within}'", ""),
+        ("module '{root}{within}' has no attribute '{name}'", ""),
+        ("cannot import name '{name}'", "from"),
+    ),
+    "hook": (
+        ("Support for '{name}' has been removed in v2", ""),
+        ("{name}' has been removed", ""),
+        ("{name} has been removed", ""),
+    ),
+    "hook argument": (("{owner}() missing ... required positional argument... '{missing}'", ""),),
+    "argument": (
+        ("got an unexpected keyword argument '{name}'", "{owner}"),
+        ("unexpected keyword argument '{name}'", "{owner}"),
+    ),
+    "value": (
+        ("You selected an invalid {owner} name: '{owner}='{name}'", ""),
+        ("invalid {owner} name: '{owner}='{name}'", ""),
+    ),
+    "attribute": (
+        ("type object '{owner}' has no attribute '{name}'", ""),
+        ("'{owner}' object has no attribute '{name}'", ""),
+    ),
+    "attribute of a subclass": (
+        ("type object '{owner}' has no attribute '{name}'", ""),
+        ("' object has no attribute '{name}'", "{owner}"),
+        ("' has no attribute '{name}'", "{owner}"),
+    ),
+    "training_step(optimizer_idx)": (
+        ("Training with multiple optimizers is only supported with manual optimization", ""),
+    ),
+}
+"""Kind or name of a row -> the errors of Python and Lightning for a removed name, each with the owner that the error
+must name, or ""."""
+
+
 def _errors_of(row: Removed) -> Iterator[tuple[str, str]]:
-    """Yield the errors of Python and Lightning for a removed name, each with the owner that the error must name, or
-    ""."""
+    """Yield the errors for a removed name, each with the owner that the error must name, or ""."""
     owner, name = row.owner, row.member
-    if row.kind == "module":
-        parent, _, last = name.rpartition(".")
-        for root in NAMESPACES:
-            yield f"No module named '{root}.{name}'", ""
-            yield f"No module named '{root}.{name}.", ""
-            yield f"from '{root}.{name}'", ""
-            yield f"cannot import name '{last}' from '{root}{'.' if parent else ''}{parent}'", ""
-            yield f"module '{root}{'.' if parent else ''}{parent}' has no attribute '{last}'", ""
-    elif row.kind == "name":
-        within = f".{owner}".rstrip(".")
-        for root in NAMESPACES:
-            yield f"cannot import name '{name}' from '{root}{within}'", ""
-            yield f"cannot import name '{name}' from partially initialized module '{root}{within}'", ""
-            yield f"module '{root}{within}' has no attribute '{name}'", ""
-        yield f"cannot import name '{name}'", "from"
-    elif row.kind == "hook":
-        yield f"Support for '{name}' has been removed in v2", ""
-        yield f"{name}' has been removed", ""
-        yield f"{name} has been removed", ""
-    elif row.kind == "hook argument":
-        for missing in dict.fromkeys((name, _NEXT_ARGUMENT.get(owner, name) if name == "optimizer_idx" else name)):
-            yield f"{owner}() missing ... required positional argument... '{missing}'", ""
-        if (owner, name) == ("training_step", "optimizer_idx"):
-            yield "Training with multiple optimizers is only supported with manual optimization", ""
-    elif row.kind == "argument":
-        yield f"got an unexpected keyword argument '{name}'", owner
-        yield f"unexpected keyword argument '{name}'", owner
-    elif row.kind == "value":
-        yield f"You selected an invalid {owner} name: '{owner}='{name}'", ""
-        yield f"invalid {owner} name: '{owner}='{name}'", ""
-    elif row.kind == "attribute":
-        yield f"type object '{owner}' has no attribute '{name}'", ""
-        if owner in _OWNERS:
-            yield f"' object has no attribute '{name}'", owner
-            yield f"' has no attribute '{name}'", owner
-        else:
-            yield f"'{owner}' object has no attribute '{name}'", ""
+    kind = "attribute of a subclass" if row.kind == "attribute" and owner in _SUBCLASSED else row.kind
+    parent, _, last = name.rpartition(".")
+    fields = {"owner": owner, "name": name, "last": last, "parent": f".{parent}".rstrip(".")}
+    also = _NEXT_ARGUMENT.get(owner, name) if name == "optimizer_idx" else name
+    for text, owner_text in (*_ERRORS[kind], *_ERRORS.get(f"{owner}({name})", ())):
+        for root in NAMESPACES if "{root}" in text else ("",):
+            for missing in dict.fromkeys((name, also)) if "{missing}" in text else ("",):
+                found = text.format(root=root, missing=missing, within=f".{owner}".rstrip("."), **fields)
+                yield found, owner_text.format(owner=owner)
 
 
 @lru_cache(maxsize=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lightning_patches.cli import _output
-from lightning_patches.cli.diagnose import sentences
+from lightning_patches.cli.diagnose import about, about_match, advice, paste, sentences
 from lightning_patches.cli.diagnose.answer import Answer
 from lightning_patches.cli.diagnose.matches import Match
 from lightning_patches.cli.diagnose.start import StalledStart
@@ -20,13 +20,13 @@ def write(one: Answer) -> None:
     for title, lines in (("Why", text.why), ("More", text.more)):
         for index, line in enumerate(lines):
             _output.write(_output.paragraph(f"{title}: {line}" if not index else line, "" if not index else "  "))
-    paste = sentences.to_paste(one)
-    if paste:
-        _output.write(f"To paste: {paste}")
+    to_paste = paste.write(one)
+    if to_paste:
+        _output.write(f"To paste: {to_paste}")
 
 
 def write_end(program: str, status: int) -> None:
-    by = f" ({sentences.signal_name(status)})" if sentences.signal_name(status) else ""
+    by = f" ({about.signal_name(status)})" if about.signal_name(status) else ""
     _output.write(f"{_output.printable(program)} ended with status {status}{by}.")
 
 
@@ -48,19 +48,19 @@ def as_dict(one: Answer) -> dict[str, Any]:
             for hang in one.hangs
         ],
         "out_of_sync": [
-            {"file": found.file, "line": found.line, "text": found.text, "do": sentences.out_of_sync(found)}
+            {"file": found.file, "line": found.line, "text": found.text, "do": about.out_of_sync(found)}
             for found in one.out_of_sync
         ],
         "start": _start(one.subject) if isinstance(one.subject, StalledStart) else None,
         "left_out": [{"file": log.name, "text": part} for log in one.logs for part in log.left_out],
-        "to_paste": sentences.to_paste(one),
+        "to_paste": paste.write(one),
         "closing": text.do,
         "ok": one.ok,
     }
 
 
 def _start(begun: StalledStart) -> dict[str, Any]:
-    return {**vars(begun), "ranks": list(begun.ranks), "words": sentences.stalled(begun)}
+    return {**vars(begun), "ranks": list(begun.ranks), "words": about.stalled(begun)}
 
 
 def _match(match: Match) -> dict[str, Any]:
@@ -83,8 +83,8 @@ def _match(match: Match) -> dict[str, Any]:
             {name: getattr(verdict, name) for name in ("distribution", "version", "verdict", "reason")}
             for verdict in match.verdicts
         ],
-        "would_tell": sentences.would_tell(match) if match.kind == "possible" else "",
-        "advice": sentences.advice(match),
+        "would_tell": about_match.would_tell(match) if match.kind == "possible" else "",
+        "advice": advice.write(match),
         "fixed_in": record.fixed_in,
         "patched": isinstance(record, Patch),
         "issues": list(record.upstream.issues),

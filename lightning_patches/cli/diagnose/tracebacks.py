@@ -6,7 +6,7 @@ Reads tracebacks of Python, IPython and notebooks, pytest, rich and loguru, also
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
@@ -119,7 +119,7 @@ def find(lines: Sequence[Line]) -> list[Raised]:
     groups = _groups(lines)
     if groups:
         lines = [line._replace(group=groups.get(index, 0)) for index, line in enumerate(lines)]
-    found = [error for indices in ranks.values() for error in _of_rank(lines, indices)]
+    found = [error for indices in ranks.values() for error in _Reader(lines, indices).read()]
     return sorted(found, key=lambda error: error.first)[-MOST_ERRORS:]
 
 
@@ -166,110 +166,166 @@ class _Open(NamedTuple):
     after: int = 0
 
 
-def _of_rank(lines: Sequence[Line], indices: list[int]) -> Iterator[Raised]:
-    """Find the errors in the lines of one rank."""
-    last: Optional[Raised] = None
-    chained: Optional[Raised] = None
-    caused = False
-    open_: Optional[_Open] = None
-    message: Optional[int] = None  # index of pytest's first line with an E
-    function = ""  # the function whose source pytest shows
-    at = 0
-    while at < len(indices):
-        text = lines[indices[at]].text
-        core = _BOX.sub(" ", text).strip()
-        if open_ is not None and _HIDDEN.search(text):
-            open_ = open_._replace(is_complete=False)
-        if any(words in text for words in _CHAINED):
-            if open_ is not None and open_.frames:
-                last = _cut_off(lines, indices, open_, at, chained, caused)
-                yield last
-            chained, caused, open_, message = last, _CHAINED[1] in text, None, None
-            at += 1
-            continue
-        if BEGIN in text:
-            inner = _IN_WORKER in text and last is not None
-            if open_ is not None and open_.frames:
-                yield _cut_off(lines, indices, open_, at, chained, caused)
-            outer = list(last.frames) if inner and last is not None else []
-            open_ = _Open(at, outer, (last.is_complete if inner and last is not None else True))
-            message = None
-            at += 1
-            continue
-        line_form = _LINE_FORM.match(core) if ".py:" in core else None
-        if line_form is not None and open_ is None:
-            frame = Frame(line_form["path"], "", int(line_form["number"]))
-            words, index = line_form["words"], indices[at]
-            line = lines[index]
-            last = Raised(index, index, index, words, words, (frame,), rank=line.rank, group=line.group)
-            yield last
-            at += 1
-            continue
-        taken = _frame(lines, indices, at, function)
-        if taken is not None:
-            frame, used, ends = taken
-            if open_ is None:
-                open_ = _Open(at, [], False)
-            open_.frames.append(frame)
-            function = ""
-            at += used
-            open_ = open_._replace(after=at)
-            if ends and message is not None:
-                last = _raised(lines, indices, open_, message, at, chained, caused)
-                yield last
-                open_, message, chained, caused = None, None, None, False
-            continue
-        begins = _DEF.match(text)
-        function = begins[1] if begins and not function else function
-        if text.startswith("E   ") and message is None and ERROR.match(core):
-            message = at
-            open_ = open_ or _Open(at, [], False)
-            at += 1
-            continue
-        if (
-            message is not None
-            and open_ is not None
-            and not text.startswith("E")
-            and core.startswith(("====", "____", "----"))
-        ):
-            last = _raised(lines, indices, open_, message, at, chained, caused)
-            yield last
-            open_, message, chained, caused = None, None, None, False
-            continue
-        if message is None and _is_error(text, core, open_, lines, indices, at):
-            opened = open_ or _Open(at, [], False)
-            end = _end_of_message(lines, indices, at)
-            last = _raised(lines, indices, opened, at, end, chained, caused)
-            yield last
-            open_, chained, caused = None, None, False
-            at = end
-            continue
-        at += 1
-    if open_ is not None and message is not None:
-        yield _raised(lines, indices, open_, message, len(indices), chained, caused)
-    elif open_ is not None and open_.frames:
-        yield _cut_off(lines, indices, open_, len(indices), chained, caused)
+class _Reader:
+    """Find the errors in the lines of one rank.
+
+    Each of the methods in ``steps`` reads what begins on the current line, and returns True if it has read something.
+    """
+
+    def __init__(self, lines: Sequence[Line], indices: list[int]) -> None:
+        self._lines, self._indices = lines, indices
+        self._at = 0
+        self._text = self._core = ""  # the current line, and the same without a box around it
+        self._found: list[Raised] = []
+        self._open: Optional[_Open] = None
+        self._message: Optional[int] = None  # index of pytest's first line with an E
+        self._before: Optional[Raised] = None
+        self._is_caused = False
+        self._function = ""  # the function whose source pytest shows
+
+    def read(self) -> list[Raised]:
+        steps = (self._chain, self._begin, self._one_line, self._frame, self._mark, self._end_mark, self._error)
+        while self._at < len(self._indices):
+            self._text = self._lines[self._indices[self._at]].text
+            self._core = _BOX.sub(" ", self._text).strip()
+            if self._open is not None and _HIDDEN.search(self._text):
+                self._open = self._open._replace(is_complete=False)
+            if not any(step() for step in steps):
+                self._at += 1
+        if self._open is not None and self._message is not None:
+            self._close(self._message)
+        self._cut_off()
+        return self._found
+
+    def _chain(self) -> bool:
+        """Read the line between an error and the error that it led to."""
+        if not any(words in self._text for words in _CHAINED):
+            return False
+        self._cut_off()
+        self._before = self._found[-1] if self._found else None
+        self._is_caused = _CHAINED[1] in self._text
+        self._open = self._message = None
+        self._at += 1
+        return True
+
+    def _begin(self) -> bool:
+        """Read the first line of a traceback. The frames of a DataLoader's worker follow those of its main process."""
+        if BEGIN not in self._text:
+            return False
+        outer = self._found[-1] if _IN_WORKER in self._text and self._found else None
+        self._cut_off()
+        self._open = _Open(self._at, list(outer.frames) if outer else [], outer.is_complete if outer else True)
+        self._message = None
+        self._at += 1
+        return True
+
+    def _one_line(self) -> bool:
+        """Read an error in one line with its file."""
+        form = _LINE_FORM.match(self._core) if ".py:" in self._core and self._open is None else None
+        if form is None:
+            return False
+        index = self._indices[self._at]
+        line, frame = self._lines[index], Frame(form["path"], "", int(form["number"]))
+        words = form["words"]
+        self._found.append(Raised(index, index, index, words, words, (frame,), rank=line.rank, group=line.group))
+        self._at += 1
+        return True
+
+    def _frame(self) -> bool:
+        taken = _frame(self._lines, self._indices, self._at, self._function)
+        if taken is None:
+            begins = _DEF.match(self._text)
+            self._function = self._function or (begins[1] if begins else "")
+            return False
+        frame, used, is_last = taken
+        open_ = self._open or _Open(self._at, [], False)
+        open_.frames.append(frame)
+        self._function = ""
+        self._at += used
+        self._open = open_._replace(after=self._at)
+        if is_last and self._message is not None:
+            self._close(self._message)
+        return True
+
+    def _mark(self) -> bool:
+        """Read pytest's first line of a message."""
+        if not self._text.startswith("E   ") or self._message is not None or not ERROR.match(self._core):
+            return False
+        self._message = self._at
+        self._open = self._open or _Open(self._at, [], False)
+        self._at += 1
+        return True
+
+    def _end_mark(self) -> bool:
+        """Read pytest's line after a message."""
+        is_end = not self._text.startswith("E") and self._core.startswith(("====", "____", "----"))
+        if self._message is None or self._open is None or not is_end:
+            return False
+        self._close(self._message)
+        return True
+
+    def _error(self) -> bool:
+        """Read a message."""
+        has_frames = self._open is not None and bool(self._open.frames)
+        if self._message is not None or not _is_error(self._text, self._core, has_frames):
+            return False
+        begin, self._at = self._at, _end_of_message(self._lines, self._indices, self._at)
+        self._close(begin)
+        return True
+
+    def _close(self, message: int) -> None:
+        """Add the error whose message is from an index to the current line."""
+        open_ = self._open or _Open(message, [], False)
+        self._add(open_, message, self._at)
+        self._open = self._message = self._before = None
+        self._is_caused = False
+
+    def _cut_off(self) -> None:
+        """Add the error of a traceback without a recognized message. The line after its last frame may be the
+        message."""
+        if self._open is None or not self._open.frames:
+            return
+        at, end = self._open.after, self._at
+        text = self._lines[self._indices[at]].text if at < end else ""
+        if not text.strip() or text.startswith(("    ", "\t")):
+            self._add(self._open, end, end)
+        else:
+            stop = min(_end_of_message(self._lines, self._indices, at), end)
+            self._add(self._open._replace(is_complete=False), at, stop)
+
+    def _add(self, open_: _Open, message: int, end: int) -> None:
+        """Add an error. Its message is from index ``message`` to ``end``; it has none if they are equal."""
+        lines, indices = self._lines, self._indices
+        has_message = message < end
+        index = indices[min(message, len(indices) - 1)] if has_message else indices[max(message - 1, 0)]
+        first = " ".join(_BOX.sub(" ", lines[index].text).split()) if has_message else ""
+        words = re.sub(r"^E\s+", "", first)
+        texts = [re.sub(r"^E(?:   |$)", "", lines[one].text) for one in indices[message:end][: MAX_MESSAGE + MAX_EMPTY]]
+        if words.endswith(":"):
+            more = (" ".join(_BOX.sub(" ", text).split()) for text in texts[1:])
+            words += next((f" {text}" for text in more if text), "")
+        self._found.append(
+            Raised(
+                indices[open_.begin],
+                indices[max(end - 1, open_.begin)],
+                index,
+                words,
+                "\n".join(texts),
+                tuple(open_.frames),
+                self._before,
+                self._is_caused,
+                open_.is_complete and has_message,
+                lines[index].rank,
+                lines[index].group,
+            )
+        )
 
 
-def _cut_off(
-    lines: Sequence[Line], indices: list[int], open_: _Open, end: int, before: Optional[Raised], caused: bool
-) -> Raised:
-    """Return the error of a traceback without a recognized message. The line after its last frame may be the
-    message."""
-    at = open_.after
-    text = lines[indices[at]].text if at < end else ""
-    if not text.strip() or text.startswith(("    ", "\t")):
-        return _raised(lines, indices, open_, end, end, before, caused)
-    stop = min(_end_of_message(lines, indices, at), end)
-    return _raised(lines, indices, open_._replace(is_complete=False), at, stop, before, caused)
-
-
-def _is_error(text: str, core: str, open_: Optional[_Open], lines: Sequence[Line], indices: list[int], at: int) -> bool:
+def _is_error(text: str, core: str, has_frames: bool) -> bool:
+    """True if a line is the first line of a message."""
     if not core or text.startswith(("    ", "\t")):
         return False
-    if ERROR.match(core):
-        return True
-    return open_ is not None and bool(open_.frames) and not text.startswith(" ") and bool(_ANY_ERROR.match(core))
+    return bool(ERROR.match(core)) or (has_frames and not text.startswith(" ") and bool(_ANY_ERROR.match(core)))
 
 
 def _end_of_message(lines: Sequence[Line], indices: list[int], at: int) -> int:
@@ -289,39 +345,6 @@ def _end_of_message(lines: Sequence[Line], indices: list[int], at: int) -> int:
     return end
 
 
-def _raised(
-    lines: Sequence[Line],
-    indices: list[int],
-    open_: _Open,
-    message: int,
-    end: int,
-    before: Optional[Raised],
-    caused: bool,
-) -> Raised:
-    """Create the error of a traceback. Its message is from index ``message`` to ``end``; it has none if they are
-    equal."""
-    has_message = message < end
-    index = indices[min(message, len(indices) - 1)] if has_message else indices[max(message - 1, 0)]
-    words = " ".join(_BOX.sub(" ", lines[index].text).split()) if has_message else ""
-    words = re.sub(r"^E\s+", "", words)
-    texts = [re.sub(r"^E(?:   |$)", "", lines[one].text) for one in indices[message:end][: MAX_MESSAGE + MAX_EMPTY]]
-    if words.endswith(":"):
-        words += next((f" {text}" for text in (" ".join(_BOX.sub(" ", one).split()) for one in texts[1:]) if text), "")
-    return Raised(
-        indices[open_.begin],
-        indices[max(end - 1, open_.begin)],
-        index,
-        words,
-        "\n".join(texts),
-        tuple(open_.frames),
-        before,
-        caused,
-        open_.is_complete and has_message,
-        lines[index].rank,
-        lines[index].group,
-    )
-
-
 def _form(core: str) -> Optional[re.Match[str]]:
     if not ("File " in core or ".py" in core or "In" in core or "> in " in core):
         return None
@@ -331,46 +354,47 @@ def _form(core: str) -> Optional[re.Match[str]]:
 def _frame(lines: Sequence[Line], indices: list[int], at: int, function: str) -> Optional[tuple[Frame, int, bool]]:
     """Return the frame that begins on a line, its number of lines, and True if it is the last frame of pytest's
     output."""
-    core = _BOX.sub(" ", lines[indices[at]].text).strip()
-    match, used = _form(core), 1
-    if match is None and _may_be_broken(lines[indices[at]].text, core):
-        for more in (1, 2):
-            if at + more < len(indices):
-                further = _BOX.sub(" ", lines[indices[at + more]].text).strip()
-                core += f" {further}" if core.endswith(" in") or further.startswith("in ") else further
-                match = _RICH.match(core) or _PYTHON.match(core)
-                if match is not None:
-                    used = 1 + more
-                    break
+    match, used = _joined_form(lines, indices, at)
     if match is None:
         return None
     known = match.groupdict()
     rest = known.get("rest") or ""
-    name = known.get("function") or (rest[3:] if rest.startswith("in ") else "")
-    if match.re is _PYTEST and not name:
-        name = function
+    is_in = rest.startswith("in ")
+    name = known.get("function") or (rest[3:] if is_in else function if match.re is _PYTEST else "")
     path = known.get("path") or CELL
     if path.startswith(("<ipython-input", "<command-")) or "ipykernel_" in path:
         path = CELL
     number, source, more = int(known.get("number") or 0), "", 0
-    if match.re is _PYTEST and not rest.startswith("in ") and at > 0:
+    if match.re is _PYTEST and not is_in and at > 0:
         source = _pytest_source(lines, indices, at)
     elif match.re in (_PYTHON, _PYTEST):
         source, more = _next_source(lines, indices, at + used)
     else:
-        found = _arrow(lines, indices, at + used)
-        if found is not None:
-            number, source = number or found[0], found[1]
-    name = (
-        "<module>"
-        if path == CELL and (not name or name.startswith("<"))
-        else name.split("(")[0].rpartition(".")[2] or name
-    )
-    return (
-        Frame(path, name.strip(), number, source),
-        used + more,
-        match.re is _PYTEST and bool(rest) and rest[:3] != "in ",
-    )
+        arrow = _arrow(lines, indices, at + used) or (0, "")
+        number, source = number or arrow[0], arrow[1]
+    is_last = match.re is _PYTEST and bool(rest) and not is_in
+    return Frame(path, _function_name(path, name), number, source), used + more, is_last
+
+
+def _function_name(path: str, name: str) -> str:
+    if path == CELL and (not name or name.startswith("<")):
+        return "<module>"
+    return (name.split("(")[0].rpartition(".")[2] or name).strip()
+
+
+def _joined_form(lines: Sequence[Line], indices: list[int], at: int) -> tuple[Optional[re.Match[str]], int]:
+    """Return the match of a frame's form, and the number of lines over which a box has wrapped it."""
+    core = _BOX.sub(" ", lines[indices[at]].text).strip()
+    match = _form(core)
+    if match is not None or not _may_be_broken(lines[indices[at]].text, core):
+        return match, 1
+    for used, index in enumerate(indices[at + 1 : at + 3], 2):
+        further = _BOX.sub(" ", lines[index].text).strip()
+        core += f" {further}" if core.endswith(" in") or further.startswith("in ") else further
+        match = _RICH.match(core) or _PYTHON.match(core)
+        if match is not None:
+            return match, used
+    return None, 1
 
 
 def _may_be_broken(text: str, core: str) -> bool:

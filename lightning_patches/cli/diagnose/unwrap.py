@@ -103,17 +103,21 @@ def _strings(value: Any, key: str = "", depth: int = 0) -> Iterator[str]:
             for one in value:
                 yield from _strings(one, "item", depth + 1)
     elif isinstance(value, dict):
-        if isinstance(value.get("log"), str):  # Docker's format: one line of the program, and its time
-            yield value["log"].rstrip("\n")
-            return
-        number, name = value.get("lineno"), value.get("name", value.get("function"))
-        if isinstance(value.get("filename"), str) and isinstance(number, int) and isinstance(name, str):
-            yield f'  File "{value["filename"]}", line {number}, in {name}'
-            return
-        for inner, one in value.items():
-            yield from _strings(one, str(inner), depth + 1)
-        if isinstance(value.get("exc_type"), str):  # structlog's format
-            yield f"{value['exc_type']}: {value.get('exc_value')}"
+        yield from _strings_of_record(value, depth)
+
+
+def _strings_of_record(record: dict[str, Any], depth: int) -> Iterator[str]:
+    if isinstance(record.get("log"), str):  # Docker's format: one line of the program, and its time
+        yield record["log"].rstrip("\n")
+        return
+    number, name = record.get("lineno"), record.get("name", record.get("function"))
+    if isinstance(record.get("filename"), str) and isinstance(number, int) and isinstance(name, str):
+        yield f'  File "{record["filename"]}", line {number}, in {name}'
+        return
+    for key, value in record.items():
+        yield from _strings(value, str(key), depth + 1)
+    if isinstance(record.get("exc_type"), str):  # structlog's format
+        yield f"{record['exc_type']}: {record.get('exc_value')}"
 
 
 # HTML (exported notebooks) and XML (pytest's JUnit reports)
