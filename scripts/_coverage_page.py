@@ -13,7 +13,8 @@ from pathlib import Path
 
 from lightning_patches import patches as catalogue
 from lightning_patches.known import coverage, records
-from lightning_patches.known.unpatched import UNCOUNTED, UNPATCHED
+from lightning_patches.known.frequent import frequent
+from lightning_patches.known.unpatched import UNPATCHED
 
 NUMBERS = Path(__file__).resolve().parents[1] / "upstream" / "changelog_fixes.txt"
 BY_HAND = {
@@ -154,7 +155,7 @@ def page() -> str:
 def by_hand() -> list[str]:
     """Return the section about parts of Lightning that programs replace, with alternatives."""
     patches = {patch.name: patch for patch in catalogue.all_patches()}
-    others = {other.name: other for other in UNCOUNTED}
+    others = {other.name: other for other in frequent()}
     fixed = sum(name in patches for name in BY_HAND.values())
     lines = [
         "## Code that programs replace in Lightning",

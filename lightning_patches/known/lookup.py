@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, Union
 from lightning_patches import patches as catalogue
 from lightning_patches.known import coverage, records
 from lightning_patches.known.coverage import UNRELEASED, Fix
-from lightning_patches.known.unpatched import UNCOUNTED, UNPATCHED, Unpatched
+from lightning_patches.known.frequent import VERDICTS, frequent
+from lightning_patches.known.unpatched import UNPATCHED, Unpatched
 from lightning_patches.notices import cut, printable
 from lightning_patches.patch import Patch
 from lightning_patches.patches import removed
@@ -56,7 +57,7 @@ def find(key: str) -> tuple[Entry, ...]:
     """Return the entries with this name or number."""
     number, name = number_in(key), key.strip().lower()
     found: list[Entry] = list(catalogue.find(str(number) if number else name))
-    others = (*UNPATCHED, *UNCOUNTED)
+    others = (*UNPATCHED, *frequent())
     if not number:
         every: list[Union[Patch, Unpatched]] = [*catalogue.all_patches(), *UNPATCHED]
         advised = [one for one in every if is_advised(one, name)]
@@ -102,8 +103,8 @@ def in_words(one: Entry) -> dict[str, Any]:
     if isinstance(one, Removed):
         verdict, do = f"Lightning {one.gone} and later do not have it.", f"Use instead: {one.instead}."
     elif not one.is_bug:
-        what = "No release has this" if one.group == "feature" else "The cause is outside of Lightning"
-        verdict, do = f"{what}. {one.impact.summary}", f"{one.do}."
+        what = VERDICTS[one.group]
+        verdict, do = f"{what}{'. ' if what else ''}{one.impact.summary}", f"{one.do}."
     else:
         verdict = f"{one.impact.summary} Affected: {' or '.join(one.affected)}. No patch: {one.why_not}."
         do = f"{one.advice}."
@@ -148,4 +149,4 @@ def known() -> list[str]:
 
 
 def _all() -> list[Union[Patch, Unpatched]]:
-    return [*catalogue.all_patches(), *UNPATCHED, *UNCOUNTED]
+    return [*catalogue.all_patches(), *UNPATCHED, *frequent()]

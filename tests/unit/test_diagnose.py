@@ -21,7 +21,8 @@ from lightning_patches.cli.diagnose import candidates, excerpt, known, program, 
 from lightning_patches.cli.diagnose import frames as frames_index
 from lightning_patches.engine import fingerprints
 from lightning_patches.known import lookup
-from lightning_patches.known.unpatched import UNCOUNTED, UNPATCHED
+from lightning_patches.known.frequent import frequent
+from lightning_patches.known.unpatched import UNPATCHED
 from lightning_patches.patches import all_patches
 from tests.support.variants import ROOT
 from tests.unit.commands import Diagnose
@@ -660,7 +661,7 @@ def test_known_error_is_found_in_a_large_log(monkeypatch: pytest.MonkeyPatch, tm
 def test_intended_behavior_gets_a_workaround(diagnose: Diagnose, words: str, name: str) -> None:
     document = diagnose.json(words)
     match = document["matches"][0]
-    (feature,) = [feature for feature in UNCOUNTED if feature.name == name]
+    (feature,) = [feature for feature in frequent() if feature.name == name]
     assert (match["name"], match["patched"], match["verdicts"], match["would_tell"]) == (name, False, [], "")
     assert feature.do in match["advice"] and feature.do in document["closing"]
 
@@ -1014,7 +1015,7 @@ def test_show_knows_each_number_of_the_readme(capsys: pytest.CaptureFixture[str]
 def test_every_number_of_coverage_and_every_name_is_known() -> None:
     for key in lookup.known():
         assert lookup.find(key), key
-    every = [*all_patches(), *UNPATCHED, *UNCOUNTED]
+    every = [*all_patches(), *UNPATCHED, *frequent()]
     records = {one.name: one for one in every}
     assert len(records) == len(every)
     for number, name in lookup.duplicates():

@@ -22,8 +22,9 @@ from lightning_patches.cli.diagnose.advice import WORKAROUNDS
 from lightning_patches.doctor import devices, machine, script
 from lightning_patches.doctor.facts import Facts, Gpu, Lightning, Missing, Torch, Unknown
 from lightning_patches.doctor.machine import gather
+from lightning_patches.known.frequent import frequent
 from lightning_patches.known.installed import BrokenImport
-from lightning_patches.known.unpatched import UNCOUNTED, WITH_PKG_RESOURCES
+from lightning_patches.known.unpatched import WITH_PKG_RESOURCES
 from lightning_patches.ranks.hang import _files as hang_files
 from lightning_patches.ranks.hang._identity import Identity
 from tests.support.variants import ROOT
@@ -419,7 +420,7 @@ def test_programs_fail_when_doctor_finds_workers_that_cannot_start(line: str, is
 def test_doctor_and_diagnose_name_the_same_releases_of_setuptools() -> None:
     """81.0.0 is the last one whose wheel has pkg_resources."""
     (finding,) = checks.all_checks()["pkg-resources"](Facts(**OLD))
-    advised = [finding.do, WORKAROUNDS["import-without-pkg-resources"], *(one.do for one in UNCOUNTED)]
+    advised = [finding.do, WORKAROUNDS["import-without-pkg-resources"], *(one.do for one in frequent())]
     assert set(re.findall(r"setuptools[<=>]+\d+", " ".join(advised))) == {WITH_PKG_RESOURCES} == {"setuptools<82"}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Callable, Optional
 
 from lightning_patches.cli import _output
-from lightning_patches.cli.diagnose import about_match, facts, frames, hangs, rules
+from lightning_patches.cli.diagnose import about_match, advice, facts, frames, hangs, hints, rules
 from lightning_patches.cli.diagnose.answer import Answer, Text
 from lightning_patches.cli.diagnose.hangs import Hang
 from lightning_patches.cli.diagnose.log import Log
@@ -23,9 +23,6 @@ from lightning_patches.known.lookup import OpenReport
 MAX_RANKS = 8
 """Most missing ranks that are listed. More ranks are counted."""
 
-_SCRIPT = "SCRIPT"
-"""Placeholder for an unknown program."""
-_WATCHED = "`LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches run {}`"
 _DOCTOR = "`lightning-patches doctor` checks the environment."
 _IN_WORDS = 'has a wrong result, describe it, as in `lightning-patches diagnose "epoch 0 is too short"`.'
 
@@ -154,11 +151,9 @@ def out_of_sync(one: OutOfSync) -> str:
 
 
 def hang_watch(logs: Sequence[Log]) -> str:
-    program = next((log.facts.start.program for log in logs if log.facts.start.program), _SCRIPT)
-    return (
-        f"{_WATCHED.format(program)} reports after 300 seconds which rank is missing, and where it is. "
-        "`lightning-patches doctor`, run in the same place, checks launcher variables and ports."
-    )
+    """Return the advice to use the hang watch and `doctor`."""
+    doctor = "`lightning-patches doctor`, run in the same place, checks launcher variables and ports."
+    return f"{advice.hang_watch(logs)}. {doctor}"
 
 
 def _about_error(one: Answer, error: Raised) -> Text:
@@ -172,6 +167,9 @@ def _about_error(one: Answer, error: Raised) -> Text:
     signs |= {"own", "cell" * (own.path == CELL), "number" * bool(own.number)} if own is not None else set()
     do = rules.first(_ON_ERRORS, signs) or ""
     do = do.format(path=_output.printable(own.path), number=own.number) if own is not None else do
+    own_advice = hints.in_message(error.text)
+    if own_advice:
+        do = f"As the message says: {_output.printable(own_advice)} If that does not help: {do}"
     words = f": `{_output.shown(error.words)}`" if error.words else ", without its message"
     return Text(f"{beginning}{words}.", do, more=[_DOCTOR])
 

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lightning_patches.cli.diagnose import advice, facts, known
+from lightning_patches.cli import _output
+from lightning_patches.cli.diagnose import advice, facts, hints, known
 from lightning_patches.cli.diagnose.answer import Answer, Text
 from lightning_patches.cli.diagnose.matches import Match
 from lightning_patches.engine import gate
-from lightning_patches.known import records
+from lightning_patches.known import frequent, records
 from lightning_patches.known.unpatched import Unpatched
 from lightning_patches.patch import Patch
 from lightning_patches.patches.removed import Removed
-
-OUTSIDE = {
-    "feature": "No release of Lightning has this",
-    "environment": "The cause is outside of Lightning",
-}
-"""Verdicts on records that are not bugs of Lightning."""
 
 
 def write(one: Answer, match: Match) -> Text:
@@ -36,7 +31,11 @@ def write(one: Answer, match: Match) -> Text:
         fixed = records.fixed_in(record)
         show = f"`lightning-patches show {record.name}`"
         more.append(f"Affected: {records.affected(record)}. Fixed in: {fixed}. More: {show}.")
-    return Text(f"{_verdict(match, one.matches)}.", f"{advice.write(match)}.", list(filter(None, why)), more)
+    do = f"{advice.write(match)}."
+    own_advice = hints.in_message(match.message) if isinstance(record, Patch) and match.kind == "possible" else ""
+    if own_advice and match.ground in ("line", "weak line"):
+        do = f"As the message says: {_output.printable(own_advice)} If that does not help: {do}"
+    return Text(f"{_verdict(match, one.matches)}.", do, list(filter(None, why)), more)
 
 
 def _verdict(match: Match, matches: Sequence[Match]) -> str:
@@ -49,9 +48,8 @@ def _verdict(match: Match, matches: Sequence[Match]) -> str:
         names = [other.record.name for other in matches if other.ground == "words" and not other.ruled_out]
         about = f": {record.title}" if known.is_no_bug(record) else where
         return f"Perhaps {' or '.join(names)}{about if len(names) == 1 else ''}"
-    if known.is_no_bug(record):
-        certain = OUTSIDE[record.group] if match.kind == "found" else f"Perhaps {name}"
-        return f"{certain}: {record.title}"
+    if isinstance(record, Unpatched) and not record.is_bug:
+        return frequent.verdict(record) if match.kind == "found" else f"Perhaps {name}: {record.title}"
     if match.ground == "consequence":
         certain = "Known bug" if match.kind == "found" else "Probably" if match.is_sure else "Perhaps"
         return f"{certain} {name}{where}: {match.why}"
@@ -91,8 +89,10 @@ def _where(match: Match) -> str:
 def would_tell(match: Match) -> str:
     """Return the further evidence that would prove or rule out a possible bug, or ""."""
     record = match.record
-    if known.is_no_bug(record) or match.ground == "number":
+    if match.ground == "number":
         return ""
+    if known.is_no_bug(record):
+        return f"check {record.impact.would_tell}" if record.impact.would_tell else ""
     older = advice.older(match)
     if older:
         return f"check by hand: {older} was not checked for this bug, and has no patch for it"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from lightning_patches.cli import autostart
 from lightning_patches.cli.diagnose import calls, rules
 from lightning_patches.cli.diagnose.facts import Start
+from lightning_patches.cli.diagnose.log import Log
 from lightning_patches.cli.diagnose.matches import Match
 from lightning_patches.engine import gate
 from lightning_patches.known.unpatched import WITH_PKG_RESOURCES, Unpatched
@@ -47,6 +49,9 @@ _ON_PATCHES: tuple[rules.Rule[str], ...] = (
     ),
     (set(), set(), "{run}{leave}"),
 )
+_SCRIPT = "SCRIPT"
+"""Placeholder for an unknown program."""
+_WATCHED = "`LIGHTNING_PATCHES_HANG_TIMEOUT=300 lightning-patches run {}`"
 _NOTHING = "nothing: "
 """Beginning of a removed name's replacement if there is none."""
 
@@ -65,16 +70,25 @@ def write(match: Match) -> str:
 
 
 def _on_ruled_out(match: Match) -> str:
+    if match.excluded:
+        return f"{match.excluded[0].upper()}{match.excluded[1:]}, so the cause is another one"
     record, where = match.record, ", ".join(one.release for one in match.verdicts)
     if isinstance(record, Removed):
         return f"{where} has it; from {record.gone} on: {record.instead}"
     return f"{where} does not have this bug, so the cause is another one, unless another release wrote the log"
 
 
+def hang_watch(logs: Sequence[Log]) -> str:
+    """Return the advice to use the hang watch."""
+    program = next((log.facts.start.program for log in logs if log.facts.start.program), _SCRIPT)
+    return f"{_WATCHED.format(program)} reports after 300 seconds which rank is missing, and where it is"
+
+
 def _on_unpatched(match: Match, record: Unpatched) -> str:
     if match.needed:
         return f"If the file is your own: put {match.needed}. In your own torch.load calls, pass `weights_only=False`"
-    return record.do or f"{record.advice}: there is no patch ({record.why_not})"
+    do = record.do.replace("{hang watch}", hang_watch([match.log]))
+    return do or f"{record.advice}: there is no patch ({record.why_not})"
 
 
 def _on_patch(match: Match, record: Patch) -> str:

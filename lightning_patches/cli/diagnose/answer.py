@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple, Optional, Union
 
 from lightning_patches.cli import _output
-from lightning_patches.cli.diagnose import describe, facts, start
+from lightning_patches.cli.diagnose import describe, facts
 from lightning_patches.cli.diagnose.facts import Facts
 from lightning_patches.cli.diagnose.hangs import Hang
 from lightning_patches.cli.diagnose.log import Log
@@ -65,6 +65,7 @@ class Answer:
         entries: entries with the name or number on the command line.
         required: the releases that the command line names.
         status: exit status of the command that was run; ``None`` without a command.
+        stalled: the start at which the logs end, or ``None``.
     """
 
     logs: Sequence[Log]
@@ -73,6 +74,7 @@ class Answer:
     entries: Sequence[object]
     required: Sequence[tuple[str, str]]
     status: Optional[int]
+    stalled: Optional[StalledStart]
 
     @property
     def hangs(self) -> list[Hang]:
@@ -124,14 +126,12 @@ class Answer:
             return self.hangs[0]
         if self.unknown is not None:
             return self.unknown
+        if self.stalled is not None and not self.hangs and not self.out_of_sync:
+            return self.stalled
         if self.main is not None and (self.main.cause or not self.out_of_sync):
             return self.main
         if self.out_of_sync:
             return self.out_of_sync[0]
-        is_open = not any(match.cause or match.error or match.kind in ("found", "possible") for match in self.matches)
-        stalled = start.find([(log.name, log.lines) for log in self.logs]) if is_open and not self.hangs else None
-        if stalled is not None:
-            return stalled
         return self.ending if self.ending is not None and (self.ending.words or self.ending.frames) else None
 
     @cached_property

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, Optional
 
 from lightning_patches.cli import _output
-from lightning_patches.cli.diagnose import calls, describe, frames, known, rules, script
+from lightning_patches.cli.diagnose import calls, describe, frames, known, needs, rules, script
 from lightning_patches.cli.diagnose.known import Known, Record
 from lightning_patches.cli.diagnose.log import Log
 from lightning_patches.cli.diagnose.tracebacks import Raised
@@ -33,10 +33,12 @@ _NAME = re.compile(r"\b(?:\w+_\w+|[A-Z]+[a-z]+[A-Z]\w*)\b")
 _GROUNDS: tuple[Ground, ...] = ("frame", "script", "number", "line", "consequence", "weak line", "words")
 
 
-# Signs of a text: the group of its record; "removed" (name), "owned" (the text names the class that lost it);
-# "advisory"; "distinct" (no other record has it), "weak" (it has other causes, too), "shared" (by patches), "possible";
-# "names Lightning". Signs of its error: it "passed" through the code with the bug, or "through Lightning"; it is
-# "complete" or has a "traceback" at all. Signs outside of errors: another error was "raised", or "ended" the program.
+# Signs of a text: the group of its record ("environment" for events, too); "removed" (name), "owned" (the text names
+# the class that lost it); "advisory"; "distinct" (no other record has it), "weak" (it has other causes, too), "usual"
+# (programs without the bug have it, too), "questioned" (the user must check something), "shared" (by patches),
+# "possible"; "names Lightning". Signs of its error: it "passed" through the code with the bug, or "through Lightning";
+# it is "complete" or has a "traceback" at all. Signs outside of errors: another error was "raised", or "ended" the
+# program; a user has "described" the problem.
 _IN_ERRORS: tuple[rules.Rule[Optional[Ground]], ...] = (
     ({"removed", "owned"}, set(), "line"),
     ({"removed"}, set(), None),
@@ -44,6 +46,7 @@ _IN_ERRORS: tuple[rules.Rule[Optional[Ground]], ...] = (
     ({"passed", "environment"}, set(), "frame"),
     ({"environment", "distinct", "unpickled", "traceback"}, {"through Lightning"}, None),
     ({"environment", "distinct", "unpickled"}, set(), "weak line"),
+    ({"distinct", "questioned"}, set(), "weak line"),
     ({"environment", "distinct"}, set(), "line"),
     ({"environment"}, {"traceback"}, "weak line"),
     ({"weak"}, {"traceback", "shared"}, "weak line"),
@@ -58,12 +61,16 @@ _IN_ERRORS: tuple[rules.Rule[Optional[Ground]], ...] = (
 _OUTSIDE: tuple[rules.Rule[Optional[Ground]], ...] = (
     ({"removed", "owned"}, set(), "line"),
     ({"removed"}, set(), None),
+    ({"usual"}, {"described"}, None),
+    ({"event", "described"}, set(), "weak line"),
     ({"ended", "feature"}, set(), None),
+    ({"ended", "event"}, set(), None),
     ({"ended", "advisory"}, set(), "weak line"),
     ({"ended", "distinct"}, {"weak"}, "weak line"),
     ({"ended"}, set(), None),
     ({"advisory"}, set(), "line"),
-    ({"distinct"}, {"weak"}, "line"),
+    ({"distinct"}, {"weak", "questioned"}, "line"),
+    ({"distinct", "questioned"}, set(), "weak line"),
     ({"weak"}, {"shared"}, "weak line"),
     ({"possible"}, {"raised"}, "weak line"),
 )
@@ -85,6 +92,8 @@ class Candidate:
         is_sure: for a consequence, True if only this bug explains both lines.
         needed: the call, argument or variable that the user must add.
         is_patched: True if the program ran with the patch.
+        excluded: the reason why other lines of the log exclude the record, or "".
+        message: the complete message that has the symptom.
     """
 
     record: Record
@@ -98,6 +107,8 @@ class Candidate:
     is_sure: bool = False
     needed: str = ""
     is_patched: bool = False
+    excluded: str = ""
+    message: str = ""
 
     @property
     def certain_ground(self) -> bool:
@@ -126,8 +137,8 @@ def find(log: Log) -> list[Candidate]:
             for row, line in script.find(log.name, source)
         )
     found = list(_in_errors(log))
-    if log.ending is None or all(one.error is None or one.is_before for one in found):
-        found += _outside(log, has_error=log.ending is not None and bool(log.ending.frames))
+    if log.cause is None or all(one.error is None or one.is_before for one in found):
+        found += _outside(log, has_error=log.cause is not None and bool(log.cause.frames))
     if not found and log.is_words and not log.raised:
         found = _by_description(log)
     return _once(found)
@@ -194,13 +205,15 @@ def _candidate(
     consequence: Optional[Consequence] = None,
 ) -> Candidate:
     """Create the candidate for the line with this index."""
+    is_event = record.group == "event"
+    index = _line_with(symptom, log, error) if error is not None and is_event else index
     line = log.lines[index]
     is_patched = _is_patched(record, error, log)
     return Candidate(
         record,
         symptom,
         line.number,
-        _output.shown(error.words if error is not None and error.words else line.text),
+        _output.shown(error.words if error is not None and error.words and not is_event else line.text),
         ground,
         log,
         error,
@@ -208,7 +221,20 @@ def _candidate(
         consequence is not None and consequence.is_sure,
         calls.needed(record.name, log.lines, index, is_patched),
         is_patched,
+        "" if ground == "frame" else needs.excluded(record, log.lines, error.last if error is not None else index),
+        error.text if error is not None else line.text,
     )
+
+
+def _is_described(log: Log) -> bool:
+    return log.is_words and not describe.LOGGED.search(log.text)
+
+
+def _line_with(symptom: str, log: Log, error: Raised) -> int:
+    """Return the index of the line in an error's message that has the beginning of a symptom."""
+    first = known.pieces(symptom)[0]
+    found = (at for at in range(error.message, error.last + 1) if first in known.normalised(log.lines[at].text))
+    return next(found, error.message)
 
 
 def _is_patched(record: Record, error: Optional[Raised], log: Log) -> bool:
@@ -248,12 +274,20 @@ def _signs(one: Known, error: Optional[Raised], text: str, line: str) -> set[str
         "owned" * (is_removed and _has_owner(one, error, text)),
         "advisory" * (one.symptom in getattr(one.record, "advisories", ())),
         "distinct" * one.is_distinct,
-        "weak" * any(words in symptom for words in known.WEAK),
+        "environment" * known.is_outside(one.record),
+        "weak" * (one.record.group != "event" and any(words in symptom for words in known.WEAK)),
+        "questioned" * _is_questioned(one),
         "shared" * one.is_shared,
         "unpickled" * (symptom in ("weights only load failed", "weightsunpickler error: unsupported global")),
+        "usual" * any(words in symptom for words in known.USUAL),
         "names Lightning" * ("lightning" in symptom),
         "possible" * (not is_removed and _is_possible(one, line)),
     }
+
+
+def _is_questioned(one: Known) -> bool:
+    is_asked = isinstance(one.record, Unpatched) and bool(one.record.impact.would_tell)
+    return is_asked and one.symptom not in getattr(one.record, "proofs", ())
 
 
 def _is_possible(one: Known, line: str) -> bool:
@@ -333,7 +367,7 @@ def _outside(log: Log, has_error: bool) -> list[Candidate]:
             position += len(part) + 1
     text = " ".join(parts)
     found = []
-    log_signs = {"raised" * bool(log.raised), "ended" * has_error}
+    log_signs = {"raised" * bool(log.raised), "ended" * has_error, "described" * _is_described(log)}
     for one, at in known.contained_in(text):
         index = next((index for begin, index in reversed(starts) if begin <= at), 0)
         ground = rules.first(_OUTSIDE, _signs(one, None, text, log.lines[index].text) | log_signs)
@@ -344,7 +378,8 @@ def _outside(log: Log, has_error: bool) -> list[Candidate]:
 
 def _by_description(log: Log) -> list[Candidate]:
     text = " ".join(line.text for line in log.lines)
-    records = {record.name: record for record in known.records()}
+    # Other records are found by their messages.
+    records = {one.name: one for one in known.records() if isinstance(one, Patch) or one.name in describe.conditions()}
     asks_how = describe.ASKS_HOW.match(text) is not None
     names = describe.compare(
         text,

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-MIN_SCORE = 0.35
+MIN_SCORE = 0.34
 """Smallest share of a description's weight that must be in a matching record."""
 UNKNOWN_WEIGHT = 3.5
 """Weight of a word that appears in no record. High, because the description is then about another problem."""
@@ -228,6 +228,11 @@ _CIRCUMSTANCES = """
 Synonyms in the description do not count, since they are too broad: not every run that "restarts" is resumed."""
 ASKS_HOW = re.compile(r"(?:how(?! come)|which|is it possible|can (?:i|one|we))\b|如何|怎么", re.IGNORECASE)
 """Matches a question how to do something, which does not describe a bug."""
+LOGGED = re.compile(
+    r"\w(?:error|exception):|\w: \d|^\S+ (?:error|fatal|warning):|^\[\w+ ?\d{0,6}\]|^(?:srun|slurmstepd): |"
+    r"\w(?:Error|Exception)\(['\"]|\*\*\* "
+)
+"""Matches logs, but not descriptions."""
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _SUBJECTS = re.compile(
     r"\b(?:[A-Z]\w{0,40}(?:Logger|Monitor|Summary|Strategy|Profiler|Finder|Checkpoint|Stopping|Averaging|Finetuning|Pruning|"

@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import Union
 
 from lightning_patches import patches as catalogue
-from lightning_patches.known.unpatched import UNCOUNTED, UNPATCHED, Unpatched
+from lightning_patches.known.frequent import frequent
+from lightning_patches.known.unpatched import UNPATCHED, Unpatched
 from lightning_patches.patch import Consequence, Patch
 from lightning_patches.patches import removed
 from lightning_patches.patches.removed import Removed
@@ -47,7 +48,8 @@ ORDINARY = (
     "got multiple values for keyword", "weights are not", "no space left", "waiting for clients", "nccl timeout",
     "object is not subscriptable", "is a link to itself", "operation not permitted",
     "operation not supported", "function not implemented", "permission denied", "maximum recursion depth",
-    "takes 2 positional arguments",
+    "takes 2 positional arguments", "cannot convert a mps tensor", "local variable 'iterator'",
+    "got an unexpected keyword argument 'batch_size'", "unsupported format string passed to",
 )  # fmt: skip
 """Texts that other programs and mistakes also print. They count only with a frame of the code that has the bug."""
 DISTINCT_WORDS = ("bad_bachtes", "_fabricmodule", "spikedetection", "mark_forward_method", "pytorch-lightning_version",
@@ -58,9 +60,20 @@ WEAK = (
     "no backend type associated", "no module named 'pkg_resources'", "weights only load failed", "unsupported global",
     "watchdog caught", "learning rate set to", "barrier(): using", "currently unknown", "attempting graceful shutdown",
     "'srun' command is available", "killed by signal", "ambiguous collection", "parameters that were not used",
-    "markuperror",
+    "markuperror", "must return a tensor", "must either return a tensor", "'val_dataloader' must be implemented",
+    "the number of the training batches", "not supported for manual optimization", "checkpoint contains only the model",
+    "gpu accelerator is not used", "reference any fsdp parameters", "different devices in metric calculation",
+    "already configured with a", "conditioned on metric", "cannot be called on an instance", "lrscheduler api",
+    "attempting to deserialize object on a cuda device", "invalid artifact path", "parser key 'lr_scheduler'",
+    "could not generate a config", "does not accept nested key", "try installing [", "unscale_", "from 'mpi4py'",
+    "this variable is not supported", "no last checkpoint available", "not enough points", "inject custom 'sampler'",
+    "inject a (distributed) sampler", "inject a modified sampler", "cannot convert float infinity",
+    "missing 1 required positional argument", "'mpsaccelerator' can not run",
 )  # fmt: skip
 """Texts that make a bug possible, but not certain, without a frame of the code that has the bug."""
+
+USUAL = ("try installing [",)
+"""Texts of runs without the bug, too. They count only in a user's description."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +144,7 @@ def _is_whole(text: str, begin: int, end: int, is_open: bool) -> bool:
 
 @lru_cache(maxsize=None)
 def records() -> tuple[Record, ...]:
-    return (*catalogue.all_patches(), *UNPATCHED, *UNCOUNTED)
+    return (*catalogue.all_patches(), *UNPATCHED, *frequent())
 
 
 @lru_cache(maxsize=None)
@@ -162,10 +175,15 @@ def is_no_bug(record: Record) -> bool:
     return isinstance(record, Removed) or (isinstance(record, Unpatched) and not record.is_bug)
 
 
+def is_outside(record: Record) -> bool:
+    """True for an event, and for an error with a cause outside of Lightning."""
+    return record.group in ("environment", "event")
+
+
 def _is_distinct(record: Record, text: str, is_of_others: bool) -> bool:
     """True if only this record has a text."""
-    if isinstance(record, Unpatched) and record.group == "environment":
-        return not record.is_shared
+    if is_outside(record):
+        return not getattr(record, "is_shared", False)
     return not is_of_others and not is_ordinary(text)
 
 

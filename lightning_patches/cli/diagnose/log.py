@@ -46,3 +46,9 @@ class Log:
     def ending(self) -> Optional[Raised]:
         """The error that ended the program."""
         return tracebacks.ending(self.raised)
+
+    @property
+    def cause(self) -> Optional[Raised]:
+        """The error that ended the program, unless it follows from the end of another process."""
+        is_cause = self.ending is not None and not tracebacks.FOLLOW_UP_ERRORS.match(self.ending.words)
+        return self.ending if is_cause else None

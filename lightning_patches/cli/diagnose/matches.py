@@ -38,7 +38,12 @@ class Match(Candidate):
 
     @property
     def ruled_out(self) -> bool:
-        """True if no relevant release has the bug. Installed releases can't rule out a bug that the log proves."""
+        """True if another line of the log excludes the bug, or no relevant release has it.
+
+        Installed releases can't rule out a bug that the log proves.
+        """
+        if self.excluded:
+            return True
         lacking = bool(self.verdicts) and all(one.verdict in verdicts.WITHOUT_THE_BUG for one in self.verdicts)
         return lacking and not (self.source == "installed" and self.certain_ground)
 
@@ -87,10 +92,16 @@ def with_verdicts(one: Candidate, setting: _toggle.Toggle, required: Optional[Se
 
 def ordered(found: Iterable[Match], logs: Sequence[Log]) -> list[Match]:
     """Return one match for each record, the cause first."""
-    chains = [log.ending.chain for log in logs if log.ending is not None]
-    order = sorted(found, key=lambda match: _rank(match, chains))
-    once = list({match.record.name: match for match in reversed(order)}.values())
-    once.sort(key=lambda match: _rank(match, chains))
+    chains = [log.cause.chain for log in logs if log.cause is not None]
+    every = list(found)
+    possible = {match.record.name for match in every if not match.ruled_out}
+
+    def rank(match: Match) -> tuple[object, ...]:
+        is_behind = not possible.isdisjoint(getattr(match.record, "behind", ()))
+        return is_behind, *_rank(match, chains)
+
+    once = list({match.record.name: match for match in sorted(every, key=rank, reverse=True)}.values())
+    once.sort(key=rank)
     first = next((match for match in once if match.kind in ("found", "possible") and not match.is_before), None)
     cause = first if first is not None and first.kind == "found" else None
     if first is None and once and once[0].kind == "follows" and unknown(once) is None:
@@ -110,18 +121,20 @@ def _rank(match: Match, chains: list[list[Raised]]) -> tuple[object, ...]:
     place = (len(chain) - 1 - at if caused else at) if at is not None else 99
     passing = frames.passing(known.places(match.record), match.error.frames) if match.error is not None else []
     last = len(match.error.frames) - 1 if match.error is not None else 0
-    is_environment = match.record.group == "environment"
+    is_event, is_environment = match.record.group == "event", known.is_outside(match.record)
+    kind = "possible" if is_event and match.kind == "found" else match.kind
     return (
         match.kind == "ruled out",
         not is_ending,
         match.kind == "follows",
-        _KINDS.index(match.kind) if match.ground != "consequence" else 0,
+        _KINDS.index(kind) if match.ground != "consequence" else 0,
         place,
         match.is_patched and not match.needed,
         not (is_environment and last in passing),
         _GROUNDS.index(match.ground),
         not match.is_sure,
         is_environment,
+        known.records().index(match.record) if is_event else 0,
         isinstance(match.record, Removed) and match.record.kind == "module",
         isinstance(match.record, Patch) and not match.record.default and match.ground != "frame",
         passing[0] if passing else 0,

@@ -6,10 +6,11 @@ import re
 
 import lightning_patches
 from lightning_patches.cli import _output
-from lightning_patches.cli.diagnose import about_match, known
+from lightning_patches.cli.diagnose import about_match
 from lightning_patches.cli.diagnose.answer import Answer, Compromised
 from lightning_patches.cli.diagnose.matches import Match
-from lightning_patches.known import records
+from lightning_patches.known import frequent, records
+from lightning_patches.known.unpatched import Unpatched
 from lightning_patches.patch import Patch
 from lightning_patches.patches.removed import Removed
 
@@ -51,8 +52,8 @@ def _about_match(match: Match, tool: str) -> str:
     where = f", {records.UPSTREAM}/{page}/{numbers[0]}" if numbers else ""
     if isinstance(record, Removed):
         return f"{record.title}{where} ({tool})."
-    if known.is_no_bug(record):
-        return f"{about_match.OUTSIDE[record.group]}: {record.title}{where} ({tool})."
+    if isinstance(record, Unpatched) and not record.is_bug:
+        return f"{frequent.verdict(record)}{where} ({tool})."
     fixed = f"fixed in {record.fixed_in}" if record.fixed_in else "not fixed in any release"
     patch = f"; {tool} has a patch for it, {record.name}" if isinstance(record, Patch) else ""
     error = record.impact.error or match.symptom or record.title

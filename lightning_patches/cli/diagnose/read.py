@@ -23,8 +23,6 @@ MAX_PROSE = 600
 """Longest text that may be a user's description, in characters. A longer text is a log."""
 
 _FILE = re.compile(r"\S+\.(?:log|txt|out|err|gz|bz2|xz|zst|py|ipynb|ya?ml|json|xml|html|md|rst)")
-_LOGGED = re.compile(r"\w(?:error|exception):|\w: \d|^\w+: (?:error|fatal|warning):")
-"""Matches logs, but not descriptions."""
 
 
 def logs(names: list[str]) -> list[Log]:
@@ -91,7 +89,7 @@ def is_prose(text: str) -> bool:
     if len(text) > MAX_PROSE or not text.strip():
         return False
     signs = [one for one in text if not one.isspace()]
-    return sum(map(str.isalpha, signs)) >= 0.8 * len(signs) and not _LOGGED.search(text)
+    return sum(map(str.isalpha, signs)) >= 0.8 * len(signs) and not describe.LOGGED.search(text)
 
 
 def _log(name: str, share: int) -> Log:

@@ -17,7 +17,6 @@ _OTHERS = (
     ("follows", "It hid an earlier error"),
     ("found", "Also found"),
     ("possible", "Perhaps also"),
-    ("ruled out", "Ruled out, since the release does not have it"),
 )
 
 
@@ -68,7 +67,12 @@ def _other_matches(one: Answer) -> list[str]:
     if main is not None and main.ground == "script":
         return [f"Line {match.line}, {match.record.name}: {advice.write(match)}." for match in rest]
     names = {kind: dict.fromkeys(match.record.name for match in rest if match.kind == kind) for kind, _ in _OTHERS}
-    return [f"{words}: {', '.join(names[kind])}." for kind, words in _OTHERS if names[kind]]
+    found = [f"{words}: {', '.join(names[kind])}." for kind, words in _OTHERS if names[kind]]
+    ruled_out: dict[str, list[str]] = {}
+    for match in rest:
+        if match.ruled_out:
+            ruled_out.setdefault(match.excluded or "the release does not have it", []).append(match.record.name)
+    return found + [f"Ruled out, since {why}: {', '.join(dict.fromkeys(names))}." for why, names in ruled_out.items()]
 
 
 def _same_error(one: Answer) -> list[str]:

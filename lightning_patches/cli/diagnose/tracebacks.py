@@ -22,7 +22,8 @@ CELL = "<cell>"
 FOLLOW_UP_ERRORS = re.compile(
     r"(?:[\w.]*\.)?(?:ChildFailedError|ProcessRaisedException|ProcessExitedException|SignalException|CalledProcessError|"
     r"BrokenPipeError|ConnectionResetError|ConnectionError|EOFError|RayTaskError|KeyboardInterrupt|SystemExit|"
-    r"DistBackendError|CancelledError|(?:Base)?ExceptionGroup)\b|.{0,200}(?:closed by peer|reset by peer|Broken pipe)|"
+    r"DistBackendError|CancelledError|SIGTERMException|(?:Base)?ExceptionGroup)\b|"
+    r".{0,200}(?:closed by peer|reset by peer|Broken pipe)|"
     r"_?queue\.Empty\b|RuntimeError: DataLoader worker \(pid\S{0,3} [\d, ]+\) exited unexpectedly",
 )
 """Matches errors that follow from the end of another process: of launchers, of ranks whose peer is gone, of a
