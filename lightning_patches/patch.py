@@ -11,6 +11,9 @@ _OLD = (">=1.5.", ">=1.6.", ">=1.7.")
 Group = Literal["correctness", "crash", "hang", "security", "compat", "performance"]
 GROUPS: Tuple[Group, ...] = ("correctness", "crash", "hang", "security", "compat", "performance")
 
+RENAMED = {"warn-mid-epoch-resume": "warn-resumed-run"}
+"""Patches of earlier versions, and the patches that replace them."""
+
 Builder = Callable[[Any, str], Callable[..., Any]]
 """``build(original, namespace)`` returns the replacement, a plain function.
 

@@ -415,7 +415,6 @@ DATA: Dict[str, Any] = {
         'pytorch.loops.fit_loop:_FitLoop._load_combined_loader_states': 'absent 0-35, c2f69dbf58cfdc78 36-61',
         'pytorch.loops.fit_loop:_FitLoop.advance': 'absent 0-18, 1c8df45d7c32614d 19-30, 57013b50b1a50780 31-61',
         'pytorch.loops.fit_loop:_FitLoop.on_advance_end': 'absent 0-18, c42a61b977caf525 19-47, 261910f9deb10929 48-61',
-        'pytorch.loops.fit_loop:_FitLoop.on_load_checkpoint': 'absent 0-35, 7a928680ba8fdf7c 36-47, e8ac479c6633de96 48-61',
         'pytorch.loops.fit_loop:_FitLoop.on_run_end': 'absent 0-18, 4cbe316c021895b4 19-61',
         'pytorch.loops.fit_loop:_FitLoop.on_run_start': 'absent 0-18, 92e262587c546298 19-30, 5cb7524aeaabf62a 31-54, 3f33773eb07b8bd8 55-61',
         'pytorch.loops.fit_loop:_FitLoop.on_save_checkpoint': 'absent 0-35, 7f6c938eab0143e3 36-47, c594c528f7d92c65 48-61',

@@ -40,7 +40,7 @@ from lightning_patches.engine.words import (
 )
 from lightning_patches.errors import ToggleError
 from lightning_patches.notices import cut
-from lightning_patches.patch import GROUPS, Patch
+from lightning_patches.patch import GROUPS, RENAMED, Patch
 
 EXACT_RESUME = frozenset(
     {
@@ -59,7 +59,7 @@ EXACT_RESUME = frozenset(
         "stateful-loader-restored",
         "validation-due-on-resume",
         "validation-on-resume",
-        "warn-epoch-start-on-resume",
+        "warn-resumed-run",
     }
 )
 """The patches that ``exact-resume`` selects."""
@@ -142,7 +142,8 @@ def _selected(key: str, catalogue: tuple[Patch, ...], item: str, excluding: bool
     if key in GROUPS:
         return frozenset(p.name for p in catalogue if p.group == key and (p.default or excluding or key == "security"))
     number = re.sub(r"^https?://github\.com/[^/]+/[^/]+/(issues|pull)/(\d+)([/?#].*)?$|^(pr)?#?", r"\2", key)
-    found = frozenset(p.name for p in catalogue if key == p.name or number in map(str, p.numbers))
+    name = RENAMED.get(key, key)
+    found = frozenset(p.name for p in catalogue if name == p.name or number in map(str, p.numbers))
     if found:
         return found
     raise ToggleError(_unknown(key, catalogue, item))

@@ -12,7 +12,7 @@ import pkgutil
 from functools import lru_cache
 from typing import Iterable
 
-from lightning_patches.patch import Patch
+from lightning_patches.patch import RENAMED, Patch
 
 
 def index() -> tuple[Patch, ...]:
@@ -69,5 +69,5 @@ def layered(patches: Iterable[Patch]) -> tuple[Patch, ...]:
 
 def find(key: str) -> tuple[Patch, ...]:
     """Return the patches with this name, or with this number of an issue or PR."""
-    number = key.lstrip("#")
-    return tuple(p for p in all_patches() if key == p.name or number in map(str, p.numbers))
+    name, number = RENAMED.get(key, key), key.lstrip("#")
+    return tuple(p for p in all_patches() if name == p.name or number in map(str, p.numbers))

@@ -9,8 +9,9 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 from lightning_patches import notices
 from lightning_patches.engine.attributes import is_applied_to
-from lightning_patches.engine.distributions import upstream_module
+from lightning_patches.engine.distributions import diffs_in, upstream_module
 from lightning_patches.patch import Impact, Patch, Target, name_and_title
+from lightning_patches.patches import index
 
 warn = functools.partial(notices.warn_once, stacklevel=4)
 """Warn once per key and process. In an observation, the warning's location is the caller of the observed function."""
@@ -84,10 +85,13 @@ def steps_of(trainer: Any) -> int:
     return manual + int(loop.automatic_optimization.optim_progress.optimizer_steps)
 
 
-def is_applied(patch: Patch, namespace: str) -> bool:
-    """True if a patch is applied, judged by its first target."""
-    target = patch.targets[0]
-    return is_applied_to(patch, upstream_module(namespace, target.module), target)
+def is_applied(name: str, namespace: str) -> bool:
+    """True if a patch is applied, or is in the source of a fork, judged by its first target."""
+    for patch in index():
+        if patch.name == name:
+            module = upstream_module(namespace, patch.targets[0].module)
+            return is_applied_to(patch, module, patch.targets[0]) or name in diffs_in(inspect.getsource(module))
+    return False
 
 
 def warning(

@@ -25,7 +25,8 @@ SETS = ("stock", "default", "all")
 """Sets of patches: stock, or values of ``LIGHTNING_PATCHES``."""
 
 Differences = dict[str, dict[str, list[Any]]]
-"""By configuration and stop, the first event of the uninterrupted run that differs, and that of the resumed run."""
+"""By configuration and stop, the first event that differs in the uninterrupted and in the resumed run, and True if this
+package has warned."""
 
 
 def differences(version: str, patches: str, names: tuple[str, ...] = (), limit: float = 600) -> Differences:
@@ -58,7 +59,7 @@ def main() -> None:
         differing = {name: stops for name, stops in found.items() if stops}
         print(f"| {options.release} | {patches} | {len(found)} | {len(differing)} |", flush=True)
         for name, stops in differing.items() if options.show else ():
-            for stop, (expected, resumed) in stops.items():
+            for stop, (expected, resumed, _) in stops.items():
                 print(f"  {name}, {stop}: {str(expected)[:100]} -> {str(resumed)[:100]}")
 
 

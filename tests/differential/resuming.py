@@ -692,13 +692,20 @@ class Stopped:
         return found if self.configuration["trainer"].get("reload_dataloaders_every_n_epochs") else found[:-1]
 
     def differences(self) -> dict[str, list[Any]]:
-        """Return, for each stop, the first different event of the uninterrupted and of the resumed run."""
+        """Return, for each stop, the first different event of the uninterrupted and of the resumed run.
+
+        The third value is True if this package has warned of the resumed run.
+        """
         found: dict[str, list[Any]] = {}
         for stop in self.places:
-            expected, resumed = self.expected(stop), self.resumed(stop)
+            getattr(sys.modules.get("lightning_patches.notices"), "_said", set()).clear()
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                expected, resumed = self.expected(stop), self.resumed(stop)
             if expected != resumed:
                 pairs = zip([*expected, ["nothing"]], [*resumed, ["nothing"]])
-                found[stop] = next([one, other] for one, other in pairs if one != other)
+                first = next([one, other] for one, other in pairs if one != other)
+                found[stop] = [*first, any("does not resume this run exactly" in str(one.message) for one in caught)]
         return found
 
 

@@ -37,6 +37,14 @@ def test_known_difference_of_a_resumed_run_is_detected_on_stock(version: str) ->
     assert all("last batch" in stops for stops in found.values())
 
 
+@pytest.mark.parametrize("version", ["2.2.5", "2.6.6"])
+def test_resumed_run_that_differs_gets_the_warning(version: str) -> None:
+    names = [name for name in SAMPLE if not name.startswith("ModelCheckpoint")]  # whose current_score decides nothing
+    found = resume.differences(version, "warn-resumed-run", (*names, "stateful", "SWA", "reload every two epochs"))
+    silent = {name: [stop for stop, (*_, warned) in stops.items() if not warned] for name, stops in found.items()}
+    assert found["plain"] and {name: stops for name, stops in silent.items() if stops} == {}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["2.2.5", "2.6.6"])
 def test_no_configuration_is_worse_than_on_stock(version: str) -> None:

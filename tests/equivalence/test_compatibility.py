@@ -24,7 +24,8 @@ from lightning_patches import cli, notices
 from lightning_patches.engine import toggle
 from lightning_patches.engine.gate import Verdict
 from lightning_patches.fork import diffs, wheel
-from lightning_patches.patches import all_patches
+from lightning_patches.patch import RENAMED
+from lightning_patches.patches import all_patches, find
 from lightning_patches.ranks import hang, rank_by_rank
 from lightning_patches.ranks.hang import _files, _report, _secret, _settings
 from tests.support.variants import ROOT
@@ -228,12 +229,20 @@ LISTED = {
 
 def names(*, default_only: bool = False) -> set[str]:
     words = {word for group in PATCHES.values() for word in group.split()}
-    return {word for word in words if "*" not in word} if default_only else {word.rstrip("*") for word in words}
+    kept = {word for word in words if "*" not in word} if default_only else {word.rstrip("*") for word in words}
+    return {RENAMED.get(name, name) for name in kept}
 
 
 def selected(spec: str) -> set[str]:
     """Return the patches of 0.1.0 that a toggle selects."""
     return set(toggle.parse(spec, all_patches()).names) & names()
+
+
+def test_earlier_names_select_the_patches_that_replace_them() -> None:
+    for name, now in RENAMED.items():
+        assert selected(name) == selected(now) and now in selected(name)
+        assert selected(f"-{name}") == selected(f"-{now}") and now not in selected(f"-{name}")
+        assert [patch.name for patch in find(name)] == [now]
 
 
 def listed(subject: str) -> set[str]:
@@ -283,7 +292,7 @@ def test_every_toggle_word_selects_as_in_0_1_0() -> None:
         assert selected(word) == set(), word
     assert selected("all") == names()
     for group, members in PATCHES.items():
-        every = {member.rstrip("*") for member in members.split()}
+        every = {RENAMED.get(name, name) for name in members.replace("*", "").split()}
         assert selected(f"none,{group}") == (every if group == "security" else every & default), group
         assert selected(f"all,-{group}") == selected(f"all no-{group}") == names() - every, group
     flags = toggle.parse("strict,quiet", all_patches())

@@ -354,8 +354,7 @@ def test_fixed_by_names_the_patches_of_the_same_issue() -> None:
     left = {  # these warn of more cases than the patch with the same issue fixes
         "warn-best-checkpoint-left": {"monitored-checkpoint-first"},
         "warn-last-checkpoint-old": {"last-checkpoint-newest"},
-        "warn-mid-epoch-resume": {"validation-on-resume"},
-        "warn-validation-on-resume": {"mid-epoch-resume", "resumed-metrics"},
+        "warn-resumed-run": {"mid-epoch-resume", "validation-on-resume"},
         "warn-sampler-shuffled": {"sampler-order-kept"},
         "warn-unfrozen-after-ddp": {"ddp-with-unfrozen"},
     }

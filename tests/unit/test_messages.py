@@ -50,7 +50,7 @@ def test_message_does_not_begin_with_a_label() -> None:
 def test_collection_has_messages_of_each_kind() -> None:
     """A change of the collector must not lose them."""
     places = {(one.kind, one.place.partition(":")[0]) for one in MESSAGES}
-    assert ("warning", "patches/loops/warn_mid_epoch_resume.py") in places
+    assert ("warning", "patches/loops/warn_resumed_run.py") in places
     assert ("warning", "engine/announcements.py") in places
     assert ("error", "engine/attributes.py") in places
     assert ("text", "doctor/gpus.py") in places

@@ -12,6 +12,7 @@ import pytest
 
 from lightning_patches import LightningPatchesWarning, notices
 from lightning_patches.patch import Patch, Target
+from lightning_patches.patches import all_patches
 from lightning_patches.patches._warning import Notes, observe, stored, warn, warning
 from lightning_patches.patches.callbacks.ema_from_epoch import PATCH as FIX
 
@@ -36,6 +37,16 @@ class Hostile:
 
     def __getattribute__(self, name: str) -> Any:
         raise RuntimeError(name)
+
+
+@pytest.mark.parametrize("patch", [patch for patch in all_patches() if patch.warns], ids=lambda patch: patch.name)
+def test_warning_patch_only_observes(patch: Patch) -> None:
+    assert misbuilt(patch) == []
+    for target in patch.targets:
+        replacement, objects = target.build(original, "lightning"), [Hostile(), Hostile()]
+        for args, kwargs in ((objects, {}), (objects[:1], {"trainer": objects[1]}), ([], {"what": objects})):
+            found = replacement(*args, **kwargs)
+            assert len(found[0]) == len(args) and all(map(lambda a, b: a is b, found[0], args)) and found[1] == kwargs
 
 
 def test_other_forms_of_a_warning_patch_are_found() -> None:

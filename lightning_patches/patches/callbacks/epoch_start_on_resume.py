@@ -41,6 +41,6 @@ PATCH = Patch(
     ),
     note="The resumed run equals a run without the interruption. Releases below 2.5.0 call the hook. The patch "
     "does not call hooks of the program, or subclasses of these two callbacks that override "
-    "on_train_epoch_start: the patch warn-epoch-start-on-resume warns about them. No program is known "
+    "on_train_epoch_start: the patch warn-resumed-run warns about them. No program is known "
     "that relies on the behavior without the patch.",
 )

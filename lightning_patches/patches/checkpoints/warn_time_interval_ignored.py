@@ -10,7 +10,7 @@ from lightning_patches.patches.checkpoints.manual_optimization_time_interval imp
 def _on_train_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def before(self: Any, trainer: Any, pl_module: Any) -> None:
         has_interval = stored(self, "_train_time_interval") is not None
-        if has_interval and is_manual(pl_module) and not is_applied(FIX, namespace):
+        if has_interval and is_manual(pl_module) and not is_applied(FIX.name, namespace):
             warn(
                 "time-interval-ignored",
                 "No checkpoint is saved at train_time_interval: with manual optimization, this release of Lightning "

@@ -43,6 +43,6 @@ PATCH = warning(
     Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_run_start", _on_run_start),
     fixes=(FIX,),
     added="0.3.0",
-    after=("warn-prefetched-batch-lost", "stateful-loader-exact"),
+    after=("warn-resumed-run", "stateful-loader-exact"),
     when=", if a reloaded data loader has no length, or has worker processes",
 )

@@ -61,5 +61,5 @@ PATCH = Patch(
     added="0.2.0",
     note="A run that is resumed within an epoch is unchanged. A run that has reached max_steps trains nothing, as "
     "without the patch. Without the patch, use max_epochs instead of max_steps.",
-    after=("evaluation-step-of-checkpoint", "mid-epoch-resume", "warn-mid-epoch-resume"),
+    after=("evaluation-step-of-checkpoint", "mid-epoch-resume"),
 )

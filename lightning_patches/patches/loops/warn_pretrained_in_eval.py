@@ -44,7 +44,7 @@ PATCH = warning(
             "transformers model stays in eval mode in fit",
         ),
     ),
-    after=("epoch-start-on-resume", "warn-epoch-start-on-resume"),
+    after=("epoch-start-on-resume",),
     when=", since some programs keep parts in evaluation mode on purpose",
     note="2.5.5 and later warn about every module in evaluation mode; this patch warns only about modules whose "
     "parameters require a gradient.",
