@@ -19,9 +19,10 @@ class Check(pytest.Item):
 
     boundary: Optional[Boundary] = None
     check: Callable[[], list[str]]
+    old_torch = False
 
     def runtest(self) -> None:
-        if self.boundary is not None and self.boundary.proof.old_torch and old_torch.find().python is None:
+        if self.old_torch and old_torch.find().python is None:
             pytest.skip(old_torch.find().reason)
         if problems := self.check():
             pytest.fail("\n".join(problems), pytrace=False)
@@ -40,14 +41,16 @@ class Table(pytest.File):
                 continue
             for version in expectations.releases(row):
                 check = lambda row=row, version=version: expectations.problems(row, version)  # noqa: E731
-                yield self._item(f"{row.kind}: {row.what}", check, row.case, version, row.toggle)
+                item = self._item(f"{row.kind}: {row.what}", check, row.case, version, row.toggle)
+                item.old_torch = row.old_torch
+                yield item
 
     def _bug(self, proof: Any, what: str) -> Iterator[Check]:
         """Yield the boundaries, and a run with all default patches on the newest affected release."""
         for one in boundaries.boundaries(proof):
             place = f"{one.distribution} {one.version} {one.role}"
             item = self._item(f"bug: {what}", lambda one=one: boundaries.problems(one), proof.case, place)
-            item.boundary = one
+            item.boundary, item.old_torch = one, proof.old_torch
             item.add_marker(pytest.mark.timeout(900))
             item.add_marker(pytest.mark.equivalence)
             yield item

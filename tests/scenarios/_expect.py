@@ -98,6 +98,15 @@ def warns(case: Union[str, Sequence[str]], what: str, warning: str, **fields: An
     return Row("warns", case, what, warning=warning, **fields)
 
 
+def same_calls(case: str, what: str, **fields: Any) -> Row:
+    """With this patch alone, a program of ``tests/differential`` does the same and makes the same calls as on stock.
+
+    Args:
+        case: name of the program; ``"name: kind"`` adds an extension of this kind.
+    """
+    return Row("same_calls", case, what, **fields)
+
+
 @dataclass(frozen=True)
 class whole_run:  # noqa: N801
     """A check of a result: its ``ok``, ``output``, and the ``observations`` of all ranks."""

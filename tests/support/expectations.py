@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -36,7 +37,7 @@ def read(path: Path) -> list[Row]:
     read = ast.Module(tree.body[: names.index("EXPECT") + 1], [])
     space: dict[str, Any] = {"__name__": path.stem}
     exec(compile(read, str(path), "exec", dont_inherit=True), space)
-    title = (ast.get_docstring(tree) or "").partition("\n")[0].rstrip(".")
+    title = re.split(r"\.(?: |$)", " ".join((ast.get_docstring(tree) or "").split()))[0]
     patch = selection.of_patch(path.relative_to(variants.ROOT).as_posix())
     return [
         replace(row, case=case, what=row.what or title, patch=patch, program=row.program or path.stem)
@@ -136,12 +137,13 @@ def run(row: Row, version: str, shim: bool, case: Optional[str] = None) -> Resul
         (row.toggle or (row.patch if row.alone else f"default,{row.patch}")) if shim else None,
         timeout=TIMEOUT,
         fresh=row.fresh,
+        old_torch=row.old_torch,
     )
 
 
 def problems(row: Row, version: str, run: Run = run) -> list[str]:
     """Return the deviations of a row that is no ``bug``; empty if there are none."""
-    check = {"fixed": _fixed, "same": _same, "patched": _patched, "warns": _warns}[row.kind]
+    check = {"fixed": _fixed, "same": _same, "patched": _patched, "warns": _warns, "same_calls": _same_calls}[row.kind]
     return list(check(row, version, run))
 
 
@@ -193,3 +195,10 @@ def _warns(row: Row, version: str, run: Run) -> Iterator[str]:
         yield f"stock has warnings of the package: {stock}"
     if not (stock.ok and shim.ok and stock.observations == shim.observations):
         yield f"the shim differs from stock: {shim}\n{stock}"
+
+
+def _same_calls(row: Row, version: str, run: Run) -> Iterator[str]:
+    from tests.differential.trial import difference
+
+    program, _, kind = row.case.partition(": ")
+    yield from difference(program, version, row.patch, kind or "plain")
