@@ -165,7 +165,7 @@ def _hanging(line: str, width: int) -> str:
 
 def shown(line: str) -> str:
     """Return a text in one line, shortened, and without control characters."""
-    return cut(printable(" ".join(line.split())), 300)
+    return cut(printable(" ".join(line.split())), 700)
 
 
 def styled(text: str, style: str) -> str:

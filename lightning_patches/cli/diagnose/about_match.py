@@ -24,18 +24,24 @@ def write(one: Answer, match: Match) -> Text:
     has_line = match.symptom and match.error is not None or match.ground in ("line", "weak line", "script")
     if has_line:
         why.append(one.place(match.log.name, match.line) + match.text)
-    if match.kind == "possible" and would_tell(match):
+    show = f"`lightning-patches show {record.name}`"
+    do = f"{advice.write(match)}."
+    if match.kind == "possible" and would_tell(match) and not (show in do and show in would_tell(match)):
         why.append(f"To be sure, {would_tell(match)}.")
     more = []
     if isinstance(record, Patch):
-        fixed = records.fixed_in(record)
-        show = f"`lightning-patches show {record.name}`"
-        more.append(f"Affected: {records.affected(record)}. Fixed in: {fixed}. More: {show}.")
-    do = f"{advice.write(match)}."
+        facts_ = [f"Affected: {records.affected(record)}.", _fixed_in(record), "" if show in do else f"More: {show}."]
+        more.append(" ".join(filter(None, facts_)))
     own_advice = hints.in_message(match.message) if isinstance(record, Patch) and match.kind == "possible" else ""
     if own_advice and match.ground in ("line", "weak line"):
         do = f"As the message says: {_output.printable(own_advice)} If that does not help: {do}"
     return Text(f"{_verdict(match, one.matches)}.", do, list(filter(None, why)), more)
+
+
+def _fixed_in(patch: Patch) -> str:
+    if patch.fixed_in or patch.upstream.merged or patch.warns:
+        return f"Fixed in: {records.fixed_in(patch)}."
+    return f"No release has the fix; the {'default' if patch.default else 'opt-in'} patch {patch.name} has it."
 
 
 def _verdict(match: Match, matches: Sequence[Match]) -> str:

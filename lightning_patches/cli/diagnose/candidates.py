@@ -373,6 +373,12 @@ def _outside(log: Log, has_error: bool) -> list[Candidate]:
         ground = rules.first(_OUTSIDE, _signs(one, None, text, log.lines[index].text) | log_signs)
         if ground is not None:
             found.append(_candidate(one.record, one.symptom, log, index, ground))
+    for record, consequence in () if has_error else known.consequences():
+        for symptom in consequence.says:
+            at = known.place(known.pieces(symptom), text)
+            index = next((index for begin, index in reversed(starts) if begin <= at), 0)
+            if at >= 0 and _shows(consequence, known.normalised(log.lines[index].text), log):
+                found.append(_candidate(record, symptom, log, index, "consequence", consequence=consequence))
     return sorted(found, key=lambda one: one.line)
 
 

@@ -18,6 +18,7 @@ from lightning_patches.cli.diagnose.frames import Frame
 from lightning_patches.cli.diagnose.lines import Line
 from lightning_patches.cli.diagnose.tracebacks import CELL, Raised
 from lightning_patches.engine import distributions, fingerprints
+from lightning_patches.known import figures
 
 MOST_RELEASES = 6
 """Most releases that are listed. More releases are shown as a range."""
@@ -38,7 +39,10 @@ _VERSION_TEXTS = (
     re.compile(rf"upgraded your loaded checkpoint from v[\w.]{{1,20}} to {_VERSION}{_END}"),
 )
 _MAY_NAME = re.compile(r"ightning|LIGHTNING|\b(?:PL|pl)\b")
-_START_LINE = re.compile(r"lightning_patches: .{0,200}\d fix(?:es)? \('lightning-patches status'")
+_START_LINE = re.compile(
+    r"lightning_patches: (?P<distribution>[a-z-]{9,20}) (?P<version>\S{1,40}): (?P<count>\d{1,4}) fix(?:es)? \("
+)
+"""Matches the line that a program with patches prints at its start."""
 _INSTALLED = re.compile(
     r"[/\\](?:(?:site|dist)-packages|lib[/\\]python[\d.]*|python\d\.\d+[/\\]lib)[/\\]|^<|^[A-Za-z]:\\.*\\[Ll]ib\\"
 )
@@ -51,6 +55,8 @@ _DEPENDENCIES = re.compile(
     r"(?:lightning|torch|pytorch_lightning|jsonargparse|fsspec|numpy|tqdm|rich|yaml)\w{0,30}[/\\]"
 )
 """Matches packages that are installed with Lightning, below such a directory."""
+_COMMAND = re.compile(r"[/\\](?:bin|Scripts)[/\\](?:[^/\\]+(?<!\.py)|[^/\\]+\.exe[/\\]__main__\.py)$")
+"""Matches the entry script of a command, such as torchrun."""
 _NOTEBOOK = re.compile(r"IPython|ipython-input|ipykernel|<command-")
 _LAUNCHERS = re.compile(r"torch/distributed/(?:run|elastic|launch)|torchrun|ChildFailedError")
 
@@ -82,7 +88,7 @@ class Facts:
         by: source of the releases, ``"frames"``, ``"text"`` or "".
         compromised: the first line that names 2.6.2 or 2.6.3, or ``None``.
         start: how the program was started.
-        is_patched: True if the program ran with patches.
+        is_patched: True if the program ran with the default set, or most of it.
     """
 
     distribution: str = ""
@@ -105,7 +111,7 @@ def find(lines: Sequence[Line], raised: Sequence[Raised]) -> Facts:
                 named.setdefault(name, []).append(version)
             elif compromised is None:
                 compromised = line
-        is_patched = is_patched or ("lightning_patches: " in line.raw and _START_LINE.search(line.raw) is not None)
+        is_patched = is_patched or _has_default_set(line.raw)
     own_frames = [frame for error in raised for frame in error.frames if frames.upstream_path(frame.path)]
     distribution = _distribution(own_frames, named)
     fitting = _of_frames([error.frames for error in raised])
@@ -118,6 +124,15 @@ def find(lines: Sequence[Line], raised: Sequence[Raised]) -> Facts:
     elif fitting:
         releases, by = _sorted(fitting), "frames"
     return Facts(distribution, releases, by, compromised, start(lines, raised), is_patched)
+
+
+def _has_default_set(text: str) -> bool:
+    """True for the start line of a program with most of the default set. Older versions of this package have a smaller
+    set; fewer fixes are a selection by name."""
+    match = _START_LINE.search(text) if "lightning_patches: " in text else None
+    if match is None:
+        return False
+    return 2 * int(match["count"]) >= figures.of_release(match["distribution"], match["version"]).default
 
 
 def named_in(text: str) -> Iterable[tuple[str, str]]:
@@ -173,17 +188,40 @@ def in_words(releases: Sequence[str]) -> str:
 
 
 def own(frames_: Sequence[Frame]) -> list[Frame]:
-    """Return the frames in the user's files.
+    """Return the frames in the user's files, without the entry scripts of commands.
 
     If a directory has both packages and the program, the known packages in it are left out.
     """
     roots = {root[1] for root in (_ROOT.match(one.path) for one in frames_) if root is not None}
     inside = [(one, [one.path[len(root) :] for root in roots if one.path.startswith(root)]) for one in frames_]
-    inside = [(one, rest) for one, rest in inside if one.path == CELL or not _INSTALLED.search(one.path)]
+    inside = [(one, rest) for one, rest in inside if one.path == CELL or not _is_installed(one)]
     inside = [(one, rest) for one, rest in inside if not any(map(_DEPENDENCIES.match, rest))]
     program = inside[0][0].path if inside else ""
     is_mixed = any(program.startswith(root) for root in roots)
     return [one for one, rest in inside if is_mixed or not rest]
+
+
+def _is_installed(frame: Frame) -> bool:
+    path = frame.path.replace("\\", "/")
+    if _INSTALLED.search(frame.path) or _COMMAND.search(frame.path):
+        return True
+    if frame.function == "<module>" or re.match(r"/|~|[A-Za-z]:/", path):
+        return False
+    # A tool has shortened the path, or it is relative.
+    *folders, file = path.split("/")
+    modules, packages = _standard_library()
+    return not packages.isdisjoint(folders) or file.partition(".")[0] in modules
+
+
+@lru_cache(maxsize=None)
+def _standard_library() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names of the modules and of the packages of Python's standard library."""
+    try:
+        names = [file.name for file in os.scandir(os.path.dirname(os.__file__))]
+    except OSError:  # it is in an archive
+        names = []
+    packages = {name for name in names if "." not in name} - {"test"}
+    return frozenset(name[:-3] for name in names if name.endswith(".py")), frozenset(packages)
 
 
 def start(lines: Sequence[Line], raised: Sequence[Raised]) -> Start:
@@ -210,8 +248,8 @@ def _program(frame: Frame, by_runpy: bool) -> Optional[Start]:
     parts = path.split("/")
     if frame.function not in ("<module>", "") or "runpy" in path or path.startswith("<"):
         return None
-    if re.search(r"/(?:bin|Scripts)/[^/]+$", path) and not path.endswith(".py"):
-        name = parts[-1]
+    if _COMMAND.search(path):
+        name = parts[-1] if parts[-1] != "__main__.py" else parts[-2][: -len(".exe")]
         return None if name in ("torchrun", "pytest", "py.test") else Start("command", f"-- {shlex.quote(name)}", name)
     if parts[-1] == "__main__.py" and len(parts) > 1:
         return Start("module", f"-m {shlex.quote(parts[-2])}", parts[-1])

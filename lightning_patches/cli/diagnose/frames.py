@@ -48,9 +48,17 @@ def upstream_path(path: str) -> str:
     found = re.search(
         r"(?:^|/)(?:lightning/(pytorch|fabric)|(pytorch)_lightning|lightning_(fabric))/(?!.*site-packages)", path
     )
+    if found is None and path.startswith(("...", "…")):
+        return _whole_path(path.partition("/")[2])
     if found is None or "/lightning_patches/" in path:
         return ""
     return f"{found[1] or found[2] or found[3]}/{path[found.end() :]}"
+
+
+@lru_cache(maxsize=1000)
+def _whole_path(end: str) -> str:
+    """Return the path in Lightning that ends with a file and its directory, such as ``"trainer/call.py"``, or ""."""
+    return next((path for path in _data()["files"] if "/" in end and f"/{path}".endswith(f"/{end}")), "")
 
 
 _APP = re.compile(r"[/\\]lightning[/\\]app[/\\]")

@@ -144,12 +144,14 @@ def _is_whole(text: str, begin: int, end: int, is_open: bool) -> bool:
 
 @lru_cache(maxsize=None)
 def records() -> tuple[Record, ...]:
-    return (*catalogue.all_patches(), *UNPATCHED, *frequent())
+    """Return all records, but no warning about a bug that another patch fixes."""
+    patches = [one for one in catalogue.all_patches() if not (one.warns and one.fixed_by)]
+    return (*patches, *UNPATCHED, *frequent())
 
 
 @lru_cache(maxsize=None)
 def consequences() -> tuple[tuple[Patch, Consequence], ...]:
-    return tuple((patch, one) for patch in catalogue.all_patches() for one in patch.impact.consequences)
+    return tuple((one, later) for one in records() if isinstance(one, Patch) for later in one.impact.consequences)
 
 
 @lru_cache(maxsize=None)
@@ -291,7 +293,15 @@ def by_word() -> dict[str, list[Known]]:
 
 
 def _words(one: Known) -> list[str]:
-    return re.findall(r"\w+", " ".join(one.pieces))
+    """Return the words of a text. Words beside a gap may be parts of words, and count only if there are no others."""
+    last = len(one.pieces) - 1
+    found = [
+        word.group()
+        for index, piece in enumerate(one.pieces)
+        for word in re.finditer(r"\w+", piece)
+        if (word.start() or not index) and (word.end() < len(piece) or index == last)
+    ]
+    return found or re.findall(r"\w+", " ".join(one.pieces))
 
 
 def contained_in(text: str) -> Iterator[tuple[Known, int]]:

@@ -100,7 +100,7 @@ def ordered(found: Iterable[Match], logs: Sequence[Log]) -> list[Match]:
         is_behind = not possible.isdisjoint(getattr(match.record, "behind", ()))
         return is_behind, *_rank(match, chains)
 
-    once = list({match.record.name: match for match in sorted(every, key=rank, reverse=True)}.values())
+    once = list({match.record.name: match for match in sorted(every, key=rank)[::-1]}.values())[::-1]
     once.sort(key=rank)
     first = next((match for match in once if match.kind in ("found", "possible") and not match.is_before), None)
     cause = first if first is not None and first.kind == "found" else None
@@ -139,7 +139,8 @@ def _rank(match: Match, chains: list[list[Raised]]) -> tuple[object, ...]:
         isinstance(match.record, Patch) and not match.record.default and match.ground != "frame",
         passing[0] if passing else 0,
         match.line,
-        match.record.name,
+        isinstance(match.record, Patch) and match.record.warns,
+        match.record.name if match.ground != "words" else "",
     )
 
 

@@ -37,7 +37,7 @@ def write(one: Answer) -> str:
         if waits is not None:
             kind = waits.group() if waits.group().startswith(kind) else f"{kind}; {waits.group()}"
         return f"Report of the hang watch of {tool}: {_output.shown(kind)}."
-    names = [match.record.name for match in one.matches if match.kind == "possible"]
+    names = [match.record.name for match in one.matches if match.kind == "possible" and match.ground != "words"]
     if names:
         return f"Perhaps {' or '.join(names[:3])} ({tool}: `lightning-patches show {names[0]}`)."
     if one.logs[0].is_words or not any(log.raised for log in one.logs):

@@ -1,4 +1,4 @@
-"""Extract a log from other formats: JSON, HTML or XML, an escaped string.
+"""Extract a log from other formats: JSON, HTML or XML, an escaped string, the repr of an exception.
 
 Each step gets the numbered lines of a file and returns the lines that programs wrote, or its argument if the file has
 another format. The steps are repeated, because formats can be nested, such as JSON in Docker's JSON.
@@ -35,7 +35,7 @@ def unwrapped(text: str, numbers: Optional[Sequence[int]] = None) -> Numbered:
     lines: Numbered = list(zip(numbers or range(1, len(pieces) + 1), pieces))
     for _ in range(MAX_ROUNDS):
         before = lines
-        for step in (_json_document, _markup, _json_lines, _escaped):
+        for step in (_json_document, _markup, _json_lines, _escaped, _exceptions):
             lines = step(lines)
         if lines is before:
             break
@@ -180,3 +180,28 @@ def _unescape(text: str) -> str:
 
     found = _ESCAPE.sub(character, text)
     return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+# The repr of an exception: `ValueError('...')` or `exception=ValueError('...')`
+
+
+_EXCEPTION = re.compile(
+    r"(?P<before>|[^\s#].{0,200}?(?:exception=|error=|: ))"
+    r"(?P<name>(?:[A-Za-z_]\w{0,100}\.){0,12}\w{0,100}(?:Error|Exception))"
+    r"\((?:(?P<number>\d{1,4}), )?(?P<text>'.*'|\".*\"),?\)[>)\]]{0,3}\s*$"
+)
+
+
+def _exceptions(lines: Numbered) -> Numbered:
+    """Replace the repr of an exception by the lines that its traceback ends with."""
+    found: Numbered = []
+    for number, text in lines:
+        match = _EXCEPTION.match(text) if "(" in text and len(text) < 8192 and "raise " not in text else None
+        if match is None:
+            found.append((number, text))
+            continue
+        message = match["text"] if match["name"].endswith("KeyError") else _unescape(match["text"][1:-1])
+        errno = f"[Errno {match['number']}] " if match["number"] else ""
+        found += [(number, match["before"])] * bool(match["before"].strip())
+        found += _of_one(number, f"{match['name']}: {errno}{message}")
+    return found[-MAX_LINES:] if len(found) != len(lines) or found != lines else lines

@@ -48,7 +48,7 @@ PATCH = Patch(
                 r"Learning rate set to|\blr_find\b|LearningRateFinder|Finding best initial lr",
                 "the learning rate finder ran before and has shortened epoch 0",
                 is_sure=True,
-                unless=r"of the following: .{0,1000}\bval|available metrics are: .{0,1000}\bval",
+                unless=r"(?:of the following|available metrics are): .{0,1000}\bval|metrics: \[[^]]{0,1000}\bval",
             ),
             Consequence(
                 (

@@ -95,7 +95,7 @@ PATCH = Patch(
                 ),
                 "IterableDataset.{0,3} has .{0,3}__len__.{0,3} defined",
                 "an IterableDataset has a length, but yields fewer batches",
-                unless=r"of the following: .{0,1000}\bval|available metrics are: .{0,1000}\bval",
+                unless=r"(?:of the following|available metrics are): .{0,1000}\bval|metrics: \[[^]]{0,1000}\bval",
             ),
         ),
     ),
