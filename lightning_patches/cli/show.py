@@ -76,7 +76,7 @@ def _page(patch: Patch, with_diff: bool) -> str:
         links.append("There is no official fix.")
     sections = [
         ("Without the patch", [patch.impact.summary]),
-        ("Symptoms", [patch.impact.error, *patch.impact.symptoms]),
+        ("Symptoms", _symptoms(patch)),
         ("Affected releases", [f"{records.affected(patch)} ({' or '.join(patch.affected)})"]),
         ("When to drop it", [_when_to_drop(patch)]),
         ("Official fix", links),
@@ -94,6 +94,12 @@ def _page(patch: Patch, with_diff: bool) -> str:
     if with_diff:
         blocks.append(f"Diff\n{_diff_text(patch)}")
     return "\n\n".join(blocks)
+
+
+def _symptoms(patch: Patch) -> list[str]:
+    """Return the error and the symptoms that it does not contain."""
+    error = patch.impact.error
+    return [error, *(symptom for symptom in patch.impact.symptoms if symptom.lower() not in error.lower())]
 
 
 def _when_to_drop(patch: Patch) -> str:

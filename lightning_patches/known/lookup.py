@@ -82,7 +82,7 @@ def find(key: str) -> tuple[Entry, ...]:
 def unknown(key: str) -> str:
     """Return the message for an unknown name or number."""
     key = cut(printable(key))
-    close = difflib.get_close_matches(key.lower().lstrip("#"), known(), n=3, cutoff=0.6)
+    close = [] if number_in(key) else difflib.get_close_matches(key.lower(), known(), n=3, cutoff=0.6)
     hint = f"Did you mean {' or '.join(close)}?" if close else "`lightning-patches list` shows all patches."
     return f"{key!r} is not the name of a patch, and not the number of a known issue or pull request. {hint}"
 

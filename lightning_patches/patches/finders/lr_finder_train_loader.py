@@ -32,7 +32,8 @@ PATCH = Patch(
     ),
     impact=Impact(
         "With the LearningRateFinder callback, epoch 0 continues where the finder's trial stopped: it misses "
-        "the batches that the trial used, and ends without a validation.",
+        "the batches that the trial used, and ends without a validation. EarlyStopping on a validation metric then "
+        "ends the run: `Early stopping conditioned on metric ... which is not available`.",
         (
             "the first epoch after the learning rate finder is too short",
             "no validation in the first epoch after the learning rate finder",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 _FIT_LOOP = "pytorch.loops.fit_loop:_FitLoop"
@@ -163,6 +163,14 @@ PATCH = Patch(
             "scheduler such as StepLR steps a second time for an epoch that was finished, after resuming",
             "scheduler steps twice after resuming from a checkpoint that was saved after validation",
             "Early stopping conditioned on metric ... which is not available after resuming",
+        ),
+        consequences=(
+            Consequence(
+                ("conditioned on metric ... which is not available",),
+                r"Restor(?:ing|ed all) states from (?!.{0,300}\.(?:lr_find|scale_batch_size)_)",
+                "the run was resumed, and has lost the metrics of the validation before its checkpoint",
+                unless=r"(?:of the following|available metrics are): .{0,1000}\bval",
+            ),
         ),
     ),
     after=("eval-mode-kept", "resume-on-last-batch", "early-stopping-before-minimum"),
