@@ -169,7 +169,7 @@ def _about_error(one: Answer, error: Raised) -> Text:
     do = do.format(path=_output.printable(own.path), number=own.number) if own is not None else do
     own_advice = hints.in_message(error.text)
     if own_advice:
-        do = f"As the message says: {_output.printable(own_advice)} If that does not help: {do}"
+        do = hints.first(own_advice, do if error.frames else "")
     words = f": `{_output.shown(error.words)}`" if error.words else ", without its message"
     return Text(f"{beginning}{words}.", do, more=[_DOCTOR])
 

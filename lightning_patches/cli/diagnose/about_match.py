@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lightning_patches.cli import _output
 from lightning_patches.cli.diagnose import advice, facts, hints, known
 from lightning_patches.cli.diagnose.answer import Answer, Text
 from lightning_patches.cli.diagnose.matches import Match
@@ -32,9 +31,11 @@ def write(one: Answer, match: Match) -> Text:
     if isinstance(record, Patch):
         facts_ = [f"Affected: {records.affected(record)}.", _fixed_in(record), "" if show in do else f"More: {show}."]
         more.append(" ".join(filter(None, facts_)))
-    own_advice = hints.in_message(match.message) if isinstance(record, Patch) and match.kind == "possible" else ""
-    if own_advice and match.ground in ("line", "weak line"):
-        do = f"As the message says: {_output.printable(own_advice)} If that does not help: {do}"
+    is_open = match.kind == "possible" and match.ground in ("line", "weak line")
+    is_open = is_open or (match.ground == "frame" and known.is_weak(match.symptom))
+    own_advice = hints.in_message(match.message) if isinstance(record, Patch) and is_open else ""
+    if own_advice:
+        do = hints.first(own_advice, do)
     return Text(f"{_verdict(match, one.matches)}.", do, list(filter(None, why)), more)
 
 

@@ -34,14 +34,16 @@ _GROUNDS: tuple[Ground, ...] = ("frame", "script", "number", "line", "consequenc
 
 
 # Signs of a text: the group of its record ("environment" for events, too); "removed" (name), "owned" (the text names
-# the class that lost it); "advisory"; "distinct" (no other record has it), "weak" (it has other causes, too), "usual"
-# (programs without the bug have it, too), "questioned" (the user must check something), "shared" (by patches),
+# the class that lost it); "advisory"; "distinct" (no other record has it), "weak" (it has other causes, too),
+# "ambiguous" (even with a frame), "usual" (programs without the bug have it, too), "questioned" (the user must check
+# something), "shared" (by patches),
 # "possible"; "names Lightning". Signs of its error: it "passed" through the code with the bug, or "through Lightning";
 # it is "complete" or has a "traceback" at all. Signs outside of errors: another error was "raised", or "ended" the
 # program; a user has "described" the problem.
 _IN_ERRORS: tuple[rules.Rule[Optional[Ground]], ...] = (
     ({"removed", "owned"}, set(), "line"),
     ({"removed"}, set(), None),
+    ({"passed", "ambiguous"}, set(), "weak line"),
     ({"passed", "through Lightning"}, set(), "frame"),
     ({"passed", "environment"}, set(), "frame"),
     ({"environment", "distinct", "unpickled", "traceback"}, {"through Lightning"}, None),
@@ -221,7 +223,7 @@ def _candidate(
         consequence is not None and consequence.is_sure,
         calls.needed(record.name, log.lines, index, is_patched),
         is_patched,
-        "" if ground == "frame" else needs.excluded(record, log.lines, error.last if error is not None else index),
+        needs.excluded(record, log.lines, error.last if error is not None else index, ground == "frame"),
         error.text if error is not None else line.text,
     )
 
@@ -275,10 +277,11 @@ def _signs(one: Known, error: Optional[Raised], text: str, line: str) -> set[str
         "advisory" * (one.symptom in getattr(one.record, "advisories", ())),
         "distinct" * one.is_distinct,
         "environment" * known.is_outside(one.record),
-        "weak" * (one.record.group != "event" and any(words in symptom for words in known.WEAK)),
+        "weak" * (one.record.group != "event" and known.is_weak(one.symptom)),
         "questioned" * _is_questioned(one),
         "shared" * one.is_shared,
         "unpickled" * (symptom in ("weights only load failed", "weightsunpickler error: unsupported global")),
+        "ambiguous" * any(words in symptom for words in known.AMBIGUOUS),
         "usual" * any(words in symptom for words in known.USUAL),
         "names Lightning" * ("lightning" in symptom),
         "possible" * (not is_removed and _is_possible(one, line)),
@@ -296,6 +299,8 @@ def _is_possible(one: Known, line: str) -> bool:
     This holds if the other errors are bugs of other patches, if the symptom is specific, or if the line has another
     name that occurs in the record.
     """
+    if any(words in " ".join(one.pieces) for words in known.BY_FRAME):
+        return False
     if one.is_shared and not known.is_ordinary(" ... ".join(one.pieces)):
         return True
     if _is_specific(one.symptom):
@@ -351,7 +356,8 @@ def _is_argument_of(row: Removed, error: Optional[Raised], text: str) -> bool:
         if called != "__init__" and (called != function or owner not in ("", class_ or function)):
             return False
         if not owner and error is not None and error.is_complete:
-            return any(map(frames.is_lightning, error.frames))
+            class_name = row.owner.partition(".")[0]
+            return any(frames.is_lightning(frame) or class_name in frame.source for frame in error.frames)
     return True
 
 

@@ -229,8 +229,8 @@ Synonyms in the description do not count, since they are too broad: not every ru
 ASKS_HOW = re.compile(r"(?:how(?! come)|which|is it possible|can (?:i|one|we))\b|如何|怎么", re.IGNORECASE)
 """Matches a question how to do something, which does not describe a bug."""
 LOGGED = re.compile(
-    r"\w(?:error|exception):|\w: \d|^\S+ (?:error|fatal|warning):|^\[\w+ ?\d{0,6}\]|^(?:srun|slurmstepd): |"
-    r"\w(?:Error|Exception)\(['\"]|\*\*\* "
+    r"(?m)\w(?:error|exception):|\w: \d|^(?:\S+ )?(?:error|fatal|warning):|^\[\w+ ?\d{0,6}\]|^(?:srun|slurmstepd): |"
+    r"\w(?:Error|Exception)\(['\"]|\*\*\* |\.py:\d"
 )
 """Matches logs, but not descriptions."""
 CHINESE = re.compile(r"[\u4e00-\u9fff]")

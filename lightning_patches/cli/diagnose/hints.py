@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from lightning_patches.notices import printable
+
 MOST = 600
 """Most characters of the advice."""
 _SENTENCE_END = re.compile(r"(?<=[.!?`'\"\)])\s+(?=[A-Z`'\"(])")
@@ -25,6 +27,12 @@ def in_message(text: str) -> str:
     found = [sentence for sentence in _SENTENCE_END.split(_HINT.sub("HINT: ", text)) if _is_advice(sentence)]
     advice = " ".join(_HINT.sub("", sentence) for sentence in found)
     return advice if len(advice) <= MOST else ""
+
+
+def first(advice: str, do: str) -> str:
+    """Return the advice of a message, before our own if there is any."""
+    own = f" If that does not help: {do}" if do else ""
+    return f"As the message says: {printable(advice.rstrip())}{'' if advice[-1] in '.!?' else '.'}{own}"
 
 
 def _is_advice(sentence: str) -> bool:

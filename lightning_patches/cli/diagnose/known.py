@@ -68,10 +68,17 @@ WEAK = (
     "could not generate a config", "does not accept nested key", "try installing [", "unscale_", "from 'mpi4py'",
     "this variable is not supported", "no last checkpoint available", "not enough points", "inject custom 'sampler'",
     "inject a (distributed) sampler", "inject a modified sampler", "cannot convert float infinity",
-    "missing 1 required positional argument", "'mpsaccelerator' can not run",
+    "'mpsaccelerator' can not run",
 )  # fmt: skip
 """Texts that make a bug possible, but not certain, without a frame of the code that has the bug."""
 
+BY_FRAME = ("got an unexpected keyword argument 'batch_size'", "unsupported format string passed to")
+"""Ordinary texts that are no sign of a bug without a frame of its code, even if they have no other words."""
+AMBIGUOUS = (
+    "must return a tensor", "lrscheduler api", "already configured with a", "gpu accelerator is not used",
+    "reference any fsdp parameters",
+)  # fmt: skip
+"""Errors that the same code also raises for mistakes of a program. A frame of that code does not prove the bug."""
 USUAL = ("try installing [",)
 """Texts of runs without the bug, too. They count only in a user's description."""
 
@@ -187,6 +194,11 @@ def _is_distinct(record: Record, text: str, is_of_others: bool) -> bool:
     if is_outside(record):
         return not getattr(record, "is_shared", False)
     return not is_of_others and not is_ordinary(text)
+
+
+def is_weak(symptom: str) -> bool:
+    """True if a symptom has other causes than the bug, too."""
+    return any(words in " ".join(pieces(symptom)) for words in WEAK)
 
 
 def is_ordinary(text: str) -> bool:

@@ -35,19 +35,23 @@ class Need(NamedTuple):
     Args:
         reason: the reason, if a log excludes it.
         no, yes: patterns of lines that exclude and show it.
+        even: patterns of lines that exclude it although a frame shows the bug.
         always: pattern of a line that each run with it has.
         records: names of the records that need it.
     """
 
     reason: str
     no: tuple[re.Pattern[str], ...]
+    even: tuple[re.Pattern[str], ...]
     yes: tuple[re.Pattern[str], ...]
     always: tuple[re.Pattern[str], ...]
     records: frozenset[str]
 
-    def is_excluded(self, text: str) -> bool:
+    def is_excluded(self, text: str, is_by_frame: bool) -> bool:
         """True if the lines of a program up to its error exclude it."""
-        if _has(text, self.yes):
+        if _has(text, self.even):
+            return True
+        if is_by_frame or _has(text, self.yes):
             return False
         is_whole = _START.search(text) is not None and _STEPS.search(text) is not None
         return _has(text, self.no) or (bool(self.always) and is_whole and not _has(text, self.always))
@@ -57,13 +61,14 @@ def _has(text: str, patterns: Sequence[re.Pattern[str]]) -> bool:
     return any(pattern.search(text) for pattern in patterns)
 
 
-def excluded(record: Record, lines: Sequence[Line], index: int) -> str:
+def excluded(record: Record, lines: Sequence[Line], index: int, is_by_frame: bool = False) -> str:
     """Return the reason why a log excludes a record, or "".
 
     Args:
         record: the record.
         lines: the lines of the log.
         index: index of the last line of the error, or of the line with the record's text.
+        is_by_frame: True if a frame of the code with the bug is in the error's traceback.
     """
     of_record = [need for need in needs() if record.name in need.records]
     if of_record:
@@ -71,9 +76,9 @@ def excluded(record: Record, lines: Sequence[Line], index: int) -> str:
         starts = [at for at, line in enumerate(near) if _START.search(line)]
         text = "\n".join(near[max((starts or [0])[-1] - _BEFORE_START, 0) :])
         for need in of_record:
-            if need.is_excluded(text):
+            if need.is_excluded(text, is_by_frame):
                 return need.reason
-    return _other_version(getattr(record, "only_with", ()), lines)
+    return "" if is_by_frame else _other_version(getattr(record, "only_with", ()), lines)
 
 
 def _other_version(only_with: Sequence[str], lines: Sequence[Line]) -> str:
@@ -106,10 +111,10 @@ def needs() -> tuple[Need, ...]:
         records: set[str] = set()
         for row in rows:
             key, _, pattern = row.partition(" ")
-            if key in ("no", "yes", "always"):
+            if key in ("no", "even", "yes", "always"):
                 patterns[key].append(re.compile(pattern))
             else:
                 records.update(row.split())
-        no, yes, always = (tuple(patterns[key]) for key in ("no", "yes", "always"))
-        found.append(Need(head.split(" | ")[1], no, yes, always, frozenset(records)))
+        no, even, yes, always = (tuple(patterns[key]) for key in ("no", "even", "yes", "always"))
+        found.append(Need(head.split(" | ")[1], no, even, yes, always, frozenset(records)))
     return tuple(found)

@@ -29,7 +29,7 @@ PATCH = Patch(
     upstream=Upstream(pull_requests=(19627,), fixed_in="2.2.2"),
     impact=Impact(
         "@torch.compile(...) with arguments fails after lightning, pytorch_lightning or lightning_fabric is imported.",
-        ("missing 1 required positional argument: 'model'",),
+        ("compile() missing 1 required positional argument: 'model'",),
         error="TypeError: compile() missing 1 required positional argument: 'model'",
         # A traceback of the bug has no Lightning frame: the call itself fails.
         consequences=(

@@ -167,7 +167,7 @@ PATCH = Patch(
         consequences=(
             Consequence(
                 ("conditioned on metric ... which is not available",),
-                r"Restor(?:ing|ed all) states from (?!.{0,300}\.(?:lr_find|scale_batch_size)_)",
+                "Restored all states from the checkpoint",
                 "the run was resumed, and has lost the metrics of the validation before its checkpoint",
                 unless=r"(?:of the following|available metrics are): .{0,1000}\bval",
             ),
