@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 MIN_SCORE = 0.34
 """Smallest share of a description's weight that must be in a matching record."""
+CLOSE = 0.7
+"""Score from which a description may leave out one part of a bug's condition."""
 UNKNOWN_WEIGHT = 3.5
 """Weight of a word that appears in no record. High, because the description is then about another problem."""
 ENOUGH = 3
@@ -79,7 +81,7 @@ _SAME = {
         str.split,
         """
         first 0 1st zero
-        next second again twice
+        next second again twice rep repeat duplicat
         delet vanish disappear gone lost remov eras wip
         short shorten cut fewer less incomplet truncat
         finder found tuner tun suggest pick chosen choos propos search
@@ -120,6 +122,11 @@ _SAME = {
         half bf16 fp16 16 float16 bfloat16
         tf32 fp32 ampere a100
         storage disk file
+        mid middl
+        pretrain huggingfac transform bert
+        seed reproducibl
+        slurm sbatch
+        converg learn
         """.strip().splitlines(),
     )
     for word in (first, *words)
@@ -128,8 +135,10 @@ _SAME = {
 _PHRASES = tuple(
     (re.compile(pattern), f" {replacement} ")
     for pattern, replacement in (
-        (r"\blr_find\b", "learning rate finder"),
-        (r"\b(?:no|not|never)(?: \w+)? found\b", "missing"),
+        (r"\blr_find(?![a-z])", "learning rate finder"),
+        (r"\b(?:no|not|never)(?: \w+)? found\b|\bno longer (?:has|have|contains?|exists?)\b", "missing"),
+        (r"\bfolders?\b", "directory"),
+        (r"\bpoints? to\b", "is"),
         (r"\blearning rate\b|(?<![a-z0-9])lr(?![a-z0-9])", "rate"),
         (r"(?<![a-z0-9])swa(?![a-z0-9])", "stochastic weight averaging"),
         (r"\bearly stopping\b|\bstop(?:s|ped)? early\b|\bearlystopping\b", "ends early"),
@@ -288,7 +297,7 @@ def conditions() -> dict[str, tuple[tuple[frozenset[str], ...], ...]]:
 
 
 def _states_condition(
-    description: str, query: set[str], record: Described, texts: list[set[str]], others: set[str]
+    description: str, query: set[str], record: Described, texts: list[set[str]], others: set[str], share: float
 ) -> bool:
     """True if a description states when the bug of a record occurs, and no other circumstance.
 
@@ -300,6 +309,7 @@ def _states_condition(
         record: the record.
         texts: the words of each text of the record.
         others: the words of all records.
+        share: the score of the record.
     """
     foreign = query - set().union(*texts)
     circumstances = {_SAME.get(stem, stem) for stem in _circumstances().intersection(_stems(description))} & foreign
@@ -310,7 +320,8 @@ def _states_condition(
         return False
     groups = conditions().get(record.name)
     if groups is not None:
-        return all(any(word <= query for word in group) for group in groups)
+        missing = sum(not any(word <= query for word in group) for group in groups)
+        return missing == 0 or (missing == 1 < len(groups) and share >= CLOSE)
     if record.error:
         quoted = set(words(record.error)).union(*texts[:-2]) - _everyday()
         return len(query & quoted) >= MIN_QUOTED or not query.isdisjoint(words("fails hangs"))
@@ -348,7 +359,7 @@ def compare(description: str, known: Sequence[Described]) -> list[str]:
         # Words in the same symptom count more than words in several texts of the record.
         closest = max(2 * sum(weight[word] for word in query & one) / (total + 2 * len(one)) for one in sets)
         share = (sum(weight[word] for word in every) / total + closest) / 2
-        if share >= MIN_SCORE and _states_condition(description, query, record, sets, set(frequency)):
+        if share >= MIN_SCORE and _states_condition(description, query, record, sets, set(frequency), share):
             scored.append((-share, index, record.name))
     best = sorted(scored)[:MAX_FOUND]
     return [name for share, _, name in best if share <= 0.8 * best[0][0]]

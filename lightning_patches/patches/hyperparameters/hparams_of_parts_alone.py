@@ -36,7 +36,10 @@ PATCH = Patch(
     impact=Impact(
         "If a module with save_hyperparameters() is made in the __init__ of another one, all arguments of that other "
         "one are in the part's hparams, and in its checkpoint.",
-        ("save_hyperparameters of a submodule also saves the arguments of the parent module",),
+        (
+            "save_hyperparameters of a submodule also saves the arguments of the parent module",
+            "hparams.yaml has hyperparameters of another class",
+        ),
     ),
     note="Equivalent to a part that is made outside of the whole's __init__. Off by default, since a program can read "
     "the whole's arguments from the part's hparams.",

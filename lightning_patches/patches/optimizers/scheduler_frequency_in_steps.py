@@ -46,7 +46,10 @@ PATCH = Patch(
     impact=Impact(
         "A scheduler with interval='step' and a frequency above 1 counts batches instead of optimizer steps, "
         "and starts again in each epoch: with frequency=3 and two batches per epoch it never steps.",
-        ("scheduler with interval step and a frequency never steps",),
+        (
+            "scheduler with interval step and a frequency never steps",
+            "learning rate stays constant although configure_optimizers returns a scheduler with a frequency",
+        ),
     ),
     opt_in="users who set interval='step' and a frequency above 1 for a scheduler",
     signs=("frequency lr_scheduler",),
