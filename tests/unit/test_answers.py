@@ -1,6 +1,7 @@
 """The answers of `diagnose` to the logs, lines and words in ``logs/``.
 
 - ``NAME.log``: a log of a real program, shortened. Its head says what the answer must have, see :func:`read_case`.
+- ``short.txt``: short logs of events, frequent errors and bugs that the log excludes.
 - ``words.txt``: lines and words, each with the records that are right answers.
 - ``recorded.json.gz``: 100 logs of programs on 2.x releases, in the formats of terminals, launchers and test runners.
   One half was held back while `diagnose` was written; 48 of these 50 were right at the first try.
@@ -81,6 +82,31 @@ def test_log_is_answered_with_cause_and_advice(diagnose: Diagnose, head: dict[st
         line = next(re.finditer(errors, log, re.M))[1]
         names = [match["name"] for match in diagnose.json(line)["matches"]]
         assert (head["cause"][0] in names) is (head["line alone"] == ["yes"]), line
+
+
+SHORT = [
+    pytest.param([line.split(": ", 1) for line in head.splitlines()], log, id=title)
+    for block in (LOGS / "short.txt").read_text("utf-8").split("\n==== ")[1:]
+    for title, _, rest in [block.partition("\n")]
+    for head, _, log in [rest.partition("\n---\n")]
+]
+
+
+@pytest.mark.parametrize(("head", "log"), SHORT)
+def test_short_log_is_answered(diagnose: Diagnose, head: list[list[str]], log: str) -> None:
+    document = diagnose.json(diagnose.write("job.log", log))
+    kinds = {match["name"]: match["kind"] for match in document["matches"]}
+    main, answer = main_record(document), " ".join([document["verdict"], document["do"], *document["why"]])
+    for key, text in head:
+        if key == "unknown":
+            assert main == "-" and text in document["verdict"], document["verdict"]
+        elif key in ("found", "possible"):
+            assert (main, kinds[main]) == (text, key), document["verdict"]
+            assert document["verdict"].startswith(("Perhaps ", "Probably ")) is (key == "possible")
+        elif key == "excluded":
+            assert kinds[text] == "ruled out"
+        else:
+            assert (text in answer) is (key == "says"), answer
 
 
 # Lines and words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lightning_patches.cli.diagnose import advice, facts, hints, known
+from lightning_patches.cli.diagnose import advice, calls, facts, hints, known
 from lightning_patches.cli.diagnose.answer import Answer, Text
 from lightning_patches.cli.diagnose.matches import Match
 from lightning_patches.engine import gate
@@ -33,6 +33,7 @@ def write(one: Answer, match: Match) -> Text:
         more.append(" ".join(filter(None, facts_)))
     is_open = match.kind == "possible" and match.ground in ("line", "weak line")
     is_open = is_open or (match.ground == "frame" and known.is_weak(match.symptom))
+    is_open = is_open and record.name not in calls.TRUSTED  # the message's advice is less safe than ours
     own_advice = hints.in_message(match.message) if isinstance(record, Patch) and is_open else ""
     if own_advice:
         do = hints.first(own_advice, do)

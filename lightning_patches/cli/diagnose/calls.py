@@ -12,7 +12,7 @@ from lightning_patches.cli.diagnose.lines import Line
 MOST_LINES = 500
 """Number of lines that are searched before and after the line that shows the bug."""
 
-_TRUSTED = (
+TRUSTED = (
     "own-checkpoint-load",
     "weights-only-load",
     "trusted-checkpoint-load",
@@ -37,7 +37,7 @@ def needed(name: str, lines: Sequence[Line], line: int, is_patched: bool) -> str
         line: index of the line that shows the bug.
         is_patched: True if the program ran with the patch.
     """
-    if name in _TRUSTED:
+    if name in TRUSTED:
         near = [one.text for one in lines[max(line - MOST_LINES, 0) : line + MOST_LINES]]
         text = "\n".join(near).lower()
         if name == "legacy-checkpoint-enum" and _REFUSED not in text:

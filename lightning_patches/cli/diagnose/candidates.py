@@ -15,7 +15,7 @@ from lightning_patches.cli import _output
 from lightning_patches.cli.diagnose import calls, describe, frames, known, needs, rules, script
 from lightning_patches.cli.diagnose.known import Known, Record
 from lightning_patches.cli.diagnose.log import Log
-from lightning_patches.cli.diagnose.tracebacks import Raised
+from lightning_patches.cli.diagnose.tracebacks import FOLLOW_UP_ERRORS, Raised
 from lightning_patches.known.unpatched import Unpatched
 from lightning_patches.patch import Consequence, Patch
 from lightning_patches.patches.removed import Removed
@@ -170,9 +170,10 @@ def _in_errors(log: Log) -> Iterator[Candidate]:
         if text in seen or len(seen) > MOST_ERRORS:
             continue
         seen.add(text)
+        is_later = log.cause is not None and error is not log.cause and FOLLOW_UP_ERRORS.match(error.words) is not None
         for one in dict.fromkeys(one for one, _ in known.contained_in(text)):
             ground = _ground(one, error, text)
-            if ground is not None:
+            if ground is not None and not (is_later and one.record.group == "event"):
                 yield _candidate(one.record, one.symptom, log, error.message, ground, error)
         for record, consequence in known.consequences():
             symptom = next((one for one in consequence.says if known.place(known.pieces(one), text) >= 0), "")
@@ -229,7 +230,7 @@ def _candidate(
 
 
 def _is_described(log: Log) -> bool:
-    return log.is_words and not describe.LOGGED.search(log.text)
+    return log.is_words and len(log.lines) == 1 and not describe.LOGGED.search(log.text)
 
 
 def _line_with(symptom: str, log: Log, error: Raised) -> int:

@@ -239,7 +239,7 @@ ASKS_HOW = re.compile(r"(?:how(?! come)|which|is it possible|can (?:i|one|we))\b
 """Matches a question how to do something, which does not describe a bug."""
 LOGGED = re.compile(
     r"(?m)\w(?:error|exception):|\w: \d|^(?:\S+ )?(?:error|fatal|warning):|^\[\w+ ?\d{0,6}\]|^(?:srun|slurmstepd): |"
-    r"\w(?:Error|Exception)\(['\"]|\*\*\* |\.py:\d"
+    r"\w(?:Error|Exception)\(['\"]|\*\*\* |\.py:\d|[GT]PU available: |\d%\|"
 )
 """Matches logs, but not descriptions."""
 CHINESE = re.compile(r"[\u4e00-\u9fff]")

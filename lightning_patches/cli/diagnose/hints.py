@@ -8,7 +8,7 @@ from lightning_patches.notices import printable
 
 MOST = 600
 """Most characters of the advice."""
-_SENTENCE_END = re.compile(r"(?<=[.!?`'\"\)])\s+(?=[A-Z`'\"(])")
+_SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][`'\")]))\s+(?=[A-Z`'\"(])")
 _HINT = re.compile(r"\b(?:HINT|Hint|hint): *")
 _ADVISES = re.compile(
     r"(?:\d\. |\(\d\) ?|- )?(?:Please|Try|Consider|Use|Set|Pass|Make sure|Ensure|Increase|Decrease|Reduce|Run|Install|"
