@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import signal
 from collections.abc import Sequence
@@ -26,6 +27,8 @@ MAX_RANKS = 8
 _DOCTOR = "`lightning-patches doctor` checks the environment."
 _IN_WORDS = 'has a wrong result, describe it, as in `lightning-patches diagnose "epoch 0 is too short"`.'
 
+_LOUD = re.compile(r"(?<![\w.-])(?:ERROR|FATAL|CRITICAL|PANIC|[Ee]rror|fatal|panic)\]?: |terminate called|core dumped")
+"""Matches lines that programs of other languages write if they fail."""
 _ON_ERRORS: tuple[rules.Rule[str], ...] = (
     (set(), {"words"}, "Pass the lines below it as well: the last line of a traceback has the error."),
     (
@@ -75,6 +78,14 @@ _ON_NOTHING: tuple[rules.Rule[tuple[str, str]], ...] = (
         {"status"},
         set(),
         ("The program ended with status {status}, and its standard error has no error.", f"Read its output. {_DOCTOR}"),
+    ),
+    (
+        {"loud"},
+        {"ruled out"},
+        (
+            "I don't know the error in line {number}: `{loud}`.",
+            f"Read the lines around it. If a program of Python wrote it, pass its traceback as well. {_DOCTOR}",
+        ),
     ),
     ({"ruled out"}, set(), ("The log shows no bug of this release.", _DOCTOR)),
     (
@@ -202,10 +213,14 @@ def _about_nothing(one: Answer, _: None) -> Text:
         "failed" * bool(one.status),
         "signal" * bool(name),
         name,
-        "ruled out" * any(match.kind == "ruled out" for match in one.matches),
+        "ruled out" * any(match.kind == "ruled out" and not match.excluded for match in one.matches),
     }
+    loud = next((line for line in log.lines if _LOUD.search(line.raw) and not log.is_script), None)
+    signs.add("loud" * (loud is not None))
     verdict, do = rules.first(_ON_NOTHING, signs) or ("", "")
     fields = {"name": _output.printable(log.name), "quoted": shlex.quote(log.name)}
+    if loud is not None:
+        fields.update(number=str(loud.number), loud=_output.shown(loud.raw))
     return Text(verdict.format(signal=name, status=one.status, **fields), do.format(**fields))
 
 

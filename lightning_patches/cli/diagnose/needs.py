@@ -16,7 +16,8 @@ from lightning_patches.cli.diagnose.known import Record
 from lightning_patches.cli.diagnose.lines import Line
 
 MOST_LINES = 5000
-"""Most lines before an error that are compared."""
+"""Most lines before an error, and after it, that are compared."""
+_KEYS = ("no", "even", "later", "yes", "always")
 _START = re.compile(r"\b[GT]PU available: ")
 """A line at the start of each program with a Trainer."""
 _BEFORE_START = 5
@@ -36,6 +37,7 @@ class Need(NamedTuple):
         reason: the reason, if a log excludes it.
         no, yes: patterns of lines that exclude and show it.
         even: patterns of lines that exclude it although a frame shows the bug.
+        later: patterns of lines after the error or text that exclude it.
         always: pattern of a line that each run with it has.
         records: names of the records that need it.
     """
@@ -43,6 +45,7 @@ class Need(NamedTuple):
     reason: str
     no: tuple[re.Pattern[str], ...]
     even: tuple[re.Pattern[str], ...]
+    later: tuple[re.Pattern[str], ...]
     yes: tuple[re.Pattern[str], ...]
     always: tuple[re.Pattern[str], ...]
     records: frozenset[str]
@@ -75,8 +78,9 @@ def excluded(record: Record, lines: Sequence[Line], index: int, is_by_frame: boo
         near = [line.text for line in lines[max(index - MOST_LINES, 0) : index + 1]]
         starts = [at for at, line in enumerate(near) if _START.search(line)]
         text = "\n".join(near[max((starts or [0])[-1] - _BEFORE_START, 0) :])
+        after = "\n".join(line.text for line in lines[index + 1 : index + 1 + MOST_LINES])
         for need in of_record:
-            if need.is_excluded(text, is_by_frame):
+            if need.is_excluded(text, is_by_frame) or _has(after, need.later):
                 return need.reason
     return "" if is_by_frame else _other_version(getattr(record, "only_with", ()), lines)
 
@@ -111,10 +115,10 @@ def needs() -> tuple[Need, ...]:
         records: set[str] = set()
         for row in rows:
             key, _, pattern = row.partition(" ")
-            if key in ("no", "even", "yes", "always"):
+            if key in _KEYS:
                 patterns[key].append(re.compile(pattern))
             else:
                 records.update(row.split())
-        no, even, yes, always = (tuple(patterns[key]) for key in ("no", "even", "yes", "always"))
-        found.append(Need(head.split(" | ")[1], no, even, yes, always, frozenset(records)))
+        no, even, later, yes, always = (tuple(patterns[key]) for key in _KEYS)
+        found.append(Need(head.split(" | ")[1], no, even, later, yes, always, frozenset(records)))
     return tuple(found)
