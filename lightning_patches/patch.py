@@ -9,6 +9,7 @@ from typing import Any, Callable, FrozenSet, Literal, NamedTuple, Optional, Set,
 
 _OLD = (">=1.5.", ">=1.6.", ">=1.7.")
 Group = Literal["correctness", "crash", "hang", "security", "compat", "performance"]
+Kind = Literal["default", "warning", "opt-in"]
 GROUPS: Tuple[Group, ...] = ("correctness", "crash", "hang", "security", "compat", "performance")
 
 RENAMED = {"warn-mid-epoch-resume": "warn-resumed-run"}
@@ -17,8 +18,9 @@ RENAMED = {"warn-mid-epoch-resume": "warn-resumed-run"}
 Builder = Callable[[Any, str], Callable[..., Any]]
 """``build(original, namespace)`` returns the replacement, a plain function.
 
-``original`` is the function in the attribute (or the replacement of an earlier patch for the same target), and ``None``
-for a target that the patch adds. ``namespace`` is the root package, ``"lightning"`` or ``"pytorch_lightning"``;
+``original`` is the function in the attribute (or the replacement of an earlier patch for the same target). For a method
+that the patch adds, it calls the next one in the MRO. For a module's attribute that the patch adds, it is ``None``.
+``namespace`` is the root package, ``"lightning"`` or ``"pytorch_lightning"``;
 :func:`lightning_patches.engine.distributions.upstream_module` finds its modules.
 """
 
@@ -164,9 +166,7 @@ class Effect(NamedTuple):
 
 
 class Patch(NamedTuple):
-    """The backport of one fix.
-
-    A ``warn-...`` patch fixes nothing. It warns when a bug that has no patch occurs.
+    """The backport of one fix, or a warning.
 
     Args:
         name: kebab-case name of the subject; see :func:`name_and_title`.
@@ -252,8 +252,19 @@ class Patch(NamedTuple):
         return frozenset(found)
 
     @property
+    def kind(self) -> Kind:
+        """The kind of patch.
+
+        A default fix leaves working programs unchanged. A warning (``warn-...``) fixes nothing: it warns when a bug
+        that no default fix covers occurs, or a name that 2.0 removed is used. All other fixes are opt-in.
+        """
+        if self.name.startswith("warn-"):
+            return "warning"
+        return "opt-in" if self.opt_in else "default"
+
+    @property
     def default(self) -> bool:
-        return not self.opt_in
+        return self.kind != "opt-in"
 
     @property
     def affected_old(self) -> Tuple[str, ...]:
@@ -273,8 +284,7 @@ class Patch(NamedTuple):
 
     @property
     def warns(self) -> bool:
-        """True if the patch fixes nothing and only warns: of a bug without a patch, or of a name that 2.0 removed."""
-        return self.name.startswith("warn-")
+        return self.kind == "warning"
 
     @property
     def fixed_in(self) -> Optional[str]:

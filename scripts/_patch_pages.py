@@ -29,6 +29,9 @@ INDEX_HEAD = """\
 Each row links to a description of the patch. `lightning-patches show NAME` prints the same text and the diff.
 `scripts/renew` generates this page from the patch records.
 
+A `default` patch is a fix that leaves working programs unchanged. A `warning` fixes nothing, and is on by default, too. An
+`opt-in` patch is a fix that you select with `LIGHTNING_PATCHES`.
+
 The last column says which results of a program a patch changes, for programs that finish without the patch.
 """
 NOT_FIXED = "No release has the fix yet, so keep the patch."
@@ -66,7 +69,7 @@ def index() -> str:
         members = [patch for patch in catalogue.all_patches() if patch.group == group]
         lines += [f"## {GROUP_WORDS[group]} (`{group}`)", ""]
         lines += [
-            "| patch | what it does | affected releases | default | changes results |",
+            "| patch | what it does | affected releases | kind | changes results |",
             "| --- | --- | --- | --- | --- |",
         ]
         lines += [_row(patch) for patch in members]
@@ -85,9 +88,8 @@ def _counts() -> Iterator[str]:
 def _row(patch: Patch) -> str:
     # The anchor keeps links to PATCHES.md#NAME working.
     name = f'<a id="{patch.name}"></a>[`{patch.name}`]({link(patch)})'
-    default = "opt-in" if patch.opt_in else "only warns" if patch.warns else "yes"
     changes = patch.changes_results.kind if patch.changes_results else ""
-    texts = (name, patch.title, records.affected(patch), default, changes)
+    texts = (name, patch.title, records.affected(patch), patch.kind, changes)
     return f"| {' | '.join(' '.join(text.split()).replace('|', chr(92) + '|') for text in texts)} |"
 
 

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     rows = [
         (
             patch.name,
-            patch.group if patch.default else f"{patch.group}, opt-in",
+            patch.group if patch.kind == "default" else f"{patch.group}, {patch.kind}",
             records.affected(patch),
             records.fixed_in(patch),
             records.numbers(patch),

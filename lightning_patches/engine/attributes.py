@@ -96,7 +96,7 @@ class PatchedAttribute:
             self._last_set = self._written = present  # other code has restored the original
         wanted = self.original
         if self.layers:
-            function: Any = function_of(self.original) if self.original is not MISSING else None
+            function: Any = functions.original_of(self.original, self.owner, self.attribute)
             names: tuple[str, ...] = ()
             for patch, target in self.layers:
                 names += (patch.name,)

@@ -37,6 +37,23 @@ def function_of(raw: Any) -> Any:
     return raw
 
 
+def original_of(raw: Any, owner: Any, name: str) -> Any:
+    """Return the function in an attribute.
+
+    If a class does not have the attribute, this is a function that calls the next method in the MRO, so that an added
+    method does not hide those of mixins. If a module does not have it, it is ``None``.
+    """
+    if raw is not MISSING:
+        return function_of(raw)
+    if not isinstance(owner, type):
+        return None
+
+    def following(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(super(owner, self), name)(*args, **kwargs)
+
+    return following
+
+
 def unwrapped(raw: Any) -> Iterator[Any]:
     """Yield the function in an attribute, then the function that it wraps, and so on."""
     function = function_of(raw)

@@ -44,8 +44,11 @@ from lightning_patches.patch import GROUPS, RENAMED, Patch
 
 EXACT_RESUME = frozenset(
     {
+        "double-precision-restored",
         "epoch-start-on-resume",
+        "finder-on-resume",
         "finetuning-resumed",
+        "last-checkpoint-remote",
         "mid-epoch-resume",
         "pruning-resumed",
         "reload-on-resume",
@@ -57,9 +60,11 @@ EXACT_RESUME = frozenset(
         "resumed-metrics",
         "stateful-loader-exact",
         "stateful-loader-restored",
+        "swa-finished-run",
         "validation-due-on-resume",
         "validation-on-resume",
         "warn-resumed-run",
+        "weight-averaging-restored",
     }
 )
 """The patches that ``exact-resume`` selects."""

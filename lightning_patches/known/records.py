@@ -79,6 +79,7 @@ def as_dict(patch: Patch) -> dict[str, Any]:
         "name": patch.name,
         "title": patch.title,
         "group": patch.group,
+        "kind": patch.kind,
         "default": patch.default,
         "added": patch.added,
         "affected": patch.affected,

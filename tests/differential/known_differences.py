@@ -10,17 +10,7 @@ NUMBERS = r"state |logged |saw (?!raised)|call \w+\.(log_metrics|log_dict|log|st
 BYPASSES = "warning PossibleUserWarning You are calling the method"
 """2.0 and 2.1 warn where a method of a Fabric module bypasses DistributedDataParallel, which it no longer does."""
 
-RESUMED = (
-    "epoch-start-on-resume",
-    "mid-epoch-resume",
-    "reload-on-resume",
-    "resume-on-last-batch",
-)
-"""Patches that change resumed runs only."""
-
 BEGINS: dict[str, str] = {
-    **dict.fromkeys(RESUMED, rf"{NUMBERS}|call |file "),
-    "reload-on-resume": rf"{NUMBERS}|call |file |warning PossibleUserWarning The number of training batches",
     "accumulation-across-validation": r"state gradients ",
     "accumulation-without-batch-idx": r"call \w+\.on_before_backward|state |saw ",
     "batch-size-finder-val-loader": r"call |saw validation_step|message ",
@@ -39,9 +29,6 @@ BEGINS: dict[str, str] = {
     "lr-finder-restarting-flag": NUMBERS,
     "lr-finder-train-loader": rf"{NUMBERS}|call DataLoader\.check_worker_number_rationality",
     "lr-finder-val-loader": NUMBERS,
-    "resume-single-iteration": NUMBERS,
-    "resumed-metrics": rf"{NUMBERS}|file \S+\.ckpt \S*_monitored_metrics|call \w+\.\w*save_checkpoint\(",
-    "sampler-set-epoch": r"saw set_epoch|call \w+\.set_epoch",
     "tuner-cleanup-on-error": r"message INFO Restor|call \w+\.(load_checkpoint|load_state_dict|on_exception)\("
     r"|file \S*\.(lr_f|scale_b)|saw datamodule state = |state \w+ files "
     r"|warning LightningPatchesWarning .* a finder failed",

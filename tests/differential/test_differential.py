@@ -28,7 +28,7 @@ FINDS = {
     "reads_a_property": ("callers", READ),
 }
 """Programs and extensions that find each planted regression."""
-KNOWN = {"loses_a_file": ("resumed-metrics", "warn-last-checkpoint-old"), "reads_a_property": ("reload-on-resume",)}
+KNOWN = {"loses_a_file": ("warn-last-checkpoint-old",)}
 """Patches that these programs also show, and whose differences are known."""
 
 

@@ -206,6 +206,10 @@ LISTED = {
         ),
         "Five patches are off by default now",
     ),
+    **dict.fromkeys(
+        ("resume-single-iteration is opt-in", "stateful-loader-restored is opt-in"),
+        "`resume-single-iteration` and `stateful-loader-restored`, and",
+    ),
     "batch-size-finder-tried-size is opt-in": "`batch-size-finder-tried-size` is off by default",
     "skipped-epoch-schedulers is opt-in": "`skipped-epoch-schedulers` is off by default",
     "a patch by name also selects import-without-pkg-resources": "the patches without which `import lightning` fails",

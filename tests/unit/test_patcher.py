@@ -134,17 +134,26 @@ def test_attribute_is_added_and_removed(world: World, attribute: str, when: str)
     assert raw(module, attribute) is None
 
 
-def test_override_of_an_inherited_method_can_be_added(world: World) -> None:
+def test_added_method_can_call_the_next_one_in_the_mro(world: World) -> None:
     def build(original: Any, namespace: str) -> Any:
         def method(self: Any, x: int) -> str:
-            return f"child {x}"
+            return f"child, {original(self, x)}"
 
         return method
 
     world.install()
     module = world.load()
     patcher = world.activate(toy(Target("pytorch.subject:Child.method", build, adds=True)))
-    assert (module.Base().method(1), module.Child().method(1)) == ("base 1", "child 1")
+
+    class Mixin(module.Base):  # type: ignore[name-defined, misc]
+        def method(self, x: int) -> str:
+            return "mixin"
+
+    class Both(module.Child, Mixin):  # type: ignore[name-defined, misc]
+        pass
+
+    assert module.Child().method(1) == "child, base 1"
+    assert Both().method(1) == "child, mixin"
     assert patcher.deactivate() == []
     assert "method" not in vars(module.Child)  # deleted, not set to a value
     assert module.Child().method(1) == "base 1"

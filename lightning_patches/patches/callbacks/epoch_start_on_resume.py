@@ -39,8 +39,10 @@ PATCH = Patch(
             "learning rate of StochasticWeightAveraging is not applied after resuming",
         ),
     ),
-    note="The resumed run equals a run without the interruption. Releases below 2.5.0 call the hook. The patch "
-    "does not call hooks of the program, or subclasses of these two callbacks that override "
-    "on_train_epoch_start: the patch warn-resumed-run warns about them. No program is known "
-    "that relies on the behavior without the patch.",
+    opt_in="users who resume within an epoch with GradientAccumulationScheduler or StochasticWeightAveraging",
+    signs=("ckpt_path GradientAccumulationScheduler", "ckpt_path StochasticWeightAveraging"),
+    note="Opt-in because programs call the hook themselves. The resumed run equals a run without the "
+    "interruption. Releases below 2.5.0 call the hook. The patch does not call hooks of the program, or "
+    "subclasses of these two callbacks that override on_train_epoch_start: the patch "
+    "warn-resumed-run warns about them.",
 )

@@ -90,9 +90,12 @@ PATCH = Patch(
             "BaseFinetuning freezes unfrozen modules again when it resumes from a checkpoint",
         ),
     ),
-    note="Callbacks that override finetune_function are unchanged, because they may have frozen the parameters "
-    "on purpose. Jobs with several ranks are also unchanged, because DDP would not synchronize parameters "
-    "that are unfrozen later. In both cases a warning is printed. To keep the backbone frozen, set "
+    opt_in="users who resume runs with BackboneFinetuning",
+    signs=("ckpt_path BackboneFinetuning",),
+    note="Opt-in because programs unfreeze a part of the backbone themselves. Callbacks that override "
+    "finetune_function are unchanged, because they may have frozen the parameters on purpose. Jobs with "
+    "several ranks are also unchanged, because DDP would not synchronize parameters that are unfrozen "
+    "later. In both cases a warning is printed. To keep the backbone frozen, set "
     "unfreeze_backbone_at_epoch to a later epoch. Without the patch, use a subclass that calls "
     "self.make_trainable(pl_module.backbone) in on_fit_start.",
     after=("finetuning-with-lr-finder",),

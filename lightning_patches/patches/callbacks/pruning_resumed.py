@@ -95,9 +95,13 @@ PATCH = Patch(
             "Unexpected key(s) in state_dict: weight_orig, weight_mask",
         ),
     ),
-    note="Equivalent to the run without a break. The masks are in the checkpoint, where Lightning without the patch "
-    "ignores them. Checkpoints that have no masks, since they were saved without the patch, are loaded as without it. "
-    "Weights that the program prunes itself before the optimizers are made are unchanged. With "
-    "make_pruning_permanent=False, validate, test and predict load the masked weights. With "
-    "use_lottery_ticket_hypothesis, a resumed run resets weights to the initial ones of the new process.",
+    opt_in="users who resume runs with ModelPruning",
+    signs=("ckpt_path ModelPruning",),
+    note="Opt-in because the masks are added to the checkpoint, and programs prune the weights again "
+    "themselves. Equivalent to the run without a break. The masks are in the checkpoint, where Lightning "
+    "without the patch ignores them. Checkpoints that have no masks, since they were saved without the "
+    "patch, are loaded as without it. Weights that the program prunes itself before the optimizers are "
+    "made are unchanged. With make_pruning_permanent=False, validate, test and predict load the masked "
+    "weights. With use_lottery_ticket_hypothesis, a resumed run resets weights to the initial ones of the "
+    "new process.",
 )

@@ -27,9 +27,10 @@ def _on_train_end(original: Callable[..., None], namespace: str) -> Callable[...
     return on_train_end
 
 
-def _on_fit_end(original: None, namespace: str) -> Callable[..., None]:
+def _on_fit_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_fit_end(self: Any, trainer: Any, pl_module: Any) -> None:
         """Called when fit ends. Leaves the average in the model if the resumed run was already finished."""
+        original(self, trainer, pl_module)
         is_finished = vars(self).pop(_RESTORED, False)
         last = trainer.fit_loop.epoch_progress.current.processed - 1
         if (
@@ -60,6 +61,9 @@ PATCH = Patch(
         ("StochasticWeightAveraging: averaged weights are lost when a finished run is resumed",),
     ),
     after=("swa-keeps-trained-weights", "swa-infinite-epochs"),
-    note="Subclasses with their own on_train_end or transfer_weights are unchanged, and so are models with batch norm: "
-    "their checkpoints already contain the average. Without the patch, copy callback._average_model to the model.",
+    opt_in="users who resume finished runs with StochasticWeightAveraging",
+    signs=("ckpt_path StochasticWeightAveraging",),
+    note="Opt-in because programs copy the average themselves. Subclasses with their own on_train_end or "
+    "transfer_weights are unchanged, and so are models with batch norm: their checkpoints already contain "
+    "the average. Without the patch, copy callback._average_model to the model.",
 )

@@ -33,9 +33,10 @@ def _on_train_end(original: Callable[..., None], namespace: str) -> Callable[...
     return on_train_end
 
 
-def _on_fit_end(original: None, namespace: str) -> Callable[..., None]:
+def _on_fit_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_fit_end(self: Any, trainer: Any, pl_module: Any) -> None:
         """Called when fit ends. Leaves the average in the model if the resumed run was already finished."""
+        original(self, trainer, pl_module)
         if vars(self).pop(_UNSTARTED, False):
             self._copy_average_to_current(pl_module)
 
@@ -105,8 +106,11 @@ PATCH = Patch(
         ),
     ),
     after=("weight-averaging-before-start",),
-    note="A hook that changes both current_model_state and state_dict is unchanged. If the hook computes a "
-    "value from the average, the run continues with that value. A parameter that the hook removes is "
-    "still trained. fit without a checkpoint is unchanged, and so are subclasses that override how a run "
-    "ends or how the average is copied. Without the patch, test the checkpoint with a new Trainer.",
+    opt_in="users who test or resume a checkpoint with WeightAveraging or EMAWeightAveraging",
+    signs=("ckpt_path WeightAveraging", "ckpt_path EMAWeightAveraging"),
+    note="Opt-in because programs exchange the weights themselves. A hook that changes both "
+    "current_model_state and state_dict is unchanged. If the hook computes a value from the average, the "
+    "run continues with that value. A parameter that the hook removes is still trained. fit without a "
+    "checkpoint is unchanged, and so are subclasses that override how a run ends or how the average is "
+    "copied. Without the patch, test the checkpoint with a new Trainer.",
 )

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
-from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
 
 
-def _load_state_dict(original: None, namespace: str) -> Any:
+def _load_state_dict(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def load_state_dict(self: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
-        load = super(upstream_module(namespace, "pytorch.core.module").LightningModule, self).load_state_dict
         try:
-            return load(state_dict, *args, **kwargs)
+            return original(self, state_dict, *args, **kwargs)
         except RuntimeError:
             renamed = _renamed(self, state_dict)
             if renamed is None or not _fits(self, renamed):
                 raise
-        return load(renamed, *args, **kwargs)
+        return original(self, renamed, *args, **kwargs)
 
     return load_state_dict
 

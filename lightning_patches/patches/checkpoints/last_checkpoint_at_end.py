@@ -5,8 +5,9 @@ from typing import Any, Callable
 from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
-def _on_train_end(original: None, namespace: str) -> Callable[..., None]:
+def _on_train_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_end(self: Any, trainer: Any, pl_module: Any) -> None:
+        original(self, trainer, pl_module)
         saved = getattr(self, "_last_checkpoint_saved", self.last_model_path or self.best_model_path)
         if self.save_last and not saved:
             self._save_last_checkpoint(trainer, self._monitor_candidates(trainer))

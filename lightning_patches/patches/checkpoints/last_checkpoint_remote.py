@@ -10,22 +10,17 @@ def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Call
     def find_last_checkpoints(self: Any, trainer: Any) -> Any:
         found = original(self, trainer)
         directory = str(self._ModelCheckpoint__resolve_ckpt_dir(trainer))
-        if not found or "://" not in directory or not _has_times(self._fs):
+        if "://" not in directory:
+            return found
+        try:
+            for path in found:
+                self._fs.modified(path)  # Lightning needs it to choose the newest checkpoint
+        except NotImplementedError:
             return found
         # The listing returns paths without the protocol, and Lightning would look for them on the local disk.
         return {f"{directory.rstrip('/')}/{os.path.basename(path)}" for path in found}
 
     return find_last_checkpoints
-
-
-def _has_times(fs: Any) -> bool:
-    """True if the file system knows the modification time of a file.
-
-    Lightning needs it to choose the newest checkpoint.
-    """
-    from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
-
-    return type(fs).modified is not AbstractFileSystem.modified
 
 
 PATCH = Patch(
@@ -53,6 +48,9 @@ PATCH = Patch(
         "memory://)",
     ),
     after=("last-checkpoint-by-extension",),
-    note="File systems without modification times, and subclasses that find the files themselves, are unchanged. To "
-    "start from the beginning, omit ckpt_path. Without the patch, pass the full path of the last checkpoint.",
+    opt_in="users who resume with ckpt_path='last' from S3, GCS or another remote file system",
+    note="Opt-in because programs continue from the newest file themselves, and jobs that are started again begin anew "
+    "without the patch. File systems without modification times, and subclasses that find the files themselves, "
+    "are unchanged. To start from the beginning, omit ckpt_path. Without the patch, pass the full path of the "
+    "last checkpoint.",
 )

@@ -13,11 +13,10 @@ def _setup_data(original: Callable[..., None], namespace: str) -> Callable[..., 
             original(self, *args, **kwargs)
             return
         completed = epoch.completed
-        if epoch.ready == epoch.processed:
-            epoch.completed = epoch.processed  # trainer.current_epoch is then the epoch that begins
+        begins = epoch.processed if epoch.ready == epoch.processed else completed
+        epoch.completed = begins // every * every  # trainer.current_epoch, as when the uninterrupted run reloaded
         try:
             original(self, *args, **kwargs)
-            self._last_train_dl_reload_epoch = epoch.completed // every * every
         finally:
             epoch.completed = completed
 
@@ -74,8 +73,10 @@ PATCH = Patch(
         ),
     ),
     after=("stateful-loader-restored",),
-    note="The resumed run equals the uninterrupted run. A run that is not resumed is unchanged. With "
-    "check_val_every_n_epoch=None, the epochs of past validations are computed from the number of batches, and so can "
-    "be wrong if the epochs have different lengths. No program is known that relies on the behavior without the "
-    "patch.",
+    opt_in="users who resume runs with reload_dataloaders_every_n_epochs",
+    signs=("ckpt_path reload_dataloaders_every_n_epochs",),
+    note="Opt-in because programs return the loader of the next epoch themselves. The resumed run equals the "
+    "uninterrupted run. A run that is not resumed is unchanged. With check_val_every_n_epoch=None, the "
+    "epochs of past validations are computed from the number of batches, and so can be wrong if the "
+    "epochs have different lengths.",
 )

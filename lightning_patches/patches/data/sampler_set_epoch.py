@@ -5,24 +5,17 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
-def _set_epoch(module: str, wrapper: str) -> Callable[[Any, str], Callable[..., None]]:
-    """Build ``set_epoch`` for a class that wraps a sampler and inherits ``set_epoch`` from another one."""
+def _set_epoch(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def set_epoch(self: Any, epoch: int) -> None:
+        original(self, epoch)
+        inner = getattr(self.dataset._sampler, "set_epoch", None)
+        if callable(inner) and _takes_the_epoch(inner):
+            inner(epoch)
 
-    def build(original: None, namespace: str) -> Callable[..., None]:
-        def set_epoch(self: Any, epoch: int) -> None:
-            owner = getattr(upstream_module(namespace, module), wrapper)
-            super(owner, self).set_epoch(epoch)
-            inner = getattr(self.dataset._sampler, "set_epoch", None)
-            if callable(inner) and _takes_the_epoch(inner):
-                inner(epoch)
-
-        return set_epoch
-
-    return build
+    return set_epoch
 
 
 def _takes_the_epoch(method: Callable[..., Any]) -> bool:
@@ -35,7 +28,7 @@ def _takes_the_epoch(method: Callable[..., Any]) -> bool:
 
 
 def _target(module: str, wrapper: str, before: str = "") -> Target:
-    return Target(f"{module}:{wrapper}.set_epoch", _set_epoch(module, wrapper), adds=True, before=before)
+    return Target(f"{module}:{wrapper}.set_epoch", _set_epoch, adds=True, before=before)
 
 
 PATCH = Patch(

@@ -27,8 +27,11 @@ PATCH = Patch(
         "state of a stateful DataLoader: it starts over with data that was already used.",
         ("load_state_dict of a stateful dataloader is not called on resume",),
     ),
-    note="Runs that already restore the state, or are not resumed, are unchanged. If a script sets the "
-    "loader's state before fit to work around the bug, the state in the checkpoint takes precedence. "
-    "Without the patch, don't read estimated_stepping_batches in configure_optimizers.",
+    opt_in="users who resume with a stateful data loader and read trainer.estimated_stepping_batches",
+    signs=("estimated_stepping_batches ckpt_path",),
+    note="Opt-in because programs restore the state themselves. Runs that already restore the state, or are "
+    "not resumed, are unchanged. If a script sets the loader's state before fit to work around the bug, "
+    "the state in the checkpoint takes precedence. Without the patch, don't read "
+    "estimated_stepping_batches in configure_optimizers.",
     after=("interval-without-validation",),
 )

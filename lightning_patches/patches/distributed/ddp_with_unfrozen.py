@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.checkpoints.compiled_names import parts
 
@@ -46,7 +45,7 @@ def _setup_model(original: Callable[..., Any], namespace: str) -> Callable[..., 
     return _setup_model
 
 
-def _on_train_batch_start(original: None, namespace: str) -> Callable[..., None]:
+def _on_train_batch_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_train_batch_start(self: Any, batch: Any, batch_idx: int) -> None:
         import torch
 
@@ -59,7 +58,7 @@ def _on_train_batch_start(original: None, namespace: str) -> Callable[..., None]
             self.model = module  # frees the old wrapper before a new one is created
             self.model = self._setup_model(module)
             self._register_ddp_hooks()
-        super(upstream_module(namespace, _DDP).DDPStrategy, self).on_train_batch_start(batch, batch_idx)
+        original(self, batch, batch_idx)
 
     return on_train_batch_start
 

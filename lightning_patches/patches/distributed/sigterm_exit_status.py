@@ -8,9 +8,9 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, nam
 _STATUS = 128 + signal.SIGTERM
 
 
-def _init(original: None, namespace: str) -> Callable[..., None]:
+def _init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def __init__(self: Any, *args: Any) -> None:  # noqa: N807
-        SystemExit.__init__(self, *(args or (_STATUS,)))
+        original(self, *(args or (_STATUS,)))
 
     return __init__
 

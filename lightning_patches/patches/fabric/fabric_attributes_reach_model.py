@@ -2,17 +2,16 @@
 
 from typing import Any, Callable
 
-from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 
 
-def _setattr(original: None, namespace: str) -> Callable[..., None]:
+def _setattr(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807
         is_own = not is_set_up(self) or name in dir(self)
         if not is_own or (is_set_up(self) and hasattr(self._original_module, name)):
             setattr(self._original_module, name, value)
         if is_own:
-            super(upstream_module(namespace, "fabric.wrappers")._FabricModule, self).__setattr__(name, value)
+            original(self, name, value)
 
     return __setattr__
 

@@ -6,6 +6,9 @@ from lightning_patches import notices
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
 
+_LR_FINDER = "pytorch.callbacks.lr_finder:LearningRateFinder"
+_FOUND = "optimal_lr"
+"""Attribute of LearningRateFinder, and key of its state: what the search has found."""
 _SAVED = ("hyper_parameters", "datamodule_hyper_parameters")
 
 
@@ -15,7 +18,8 @@ def _is_resumed(callback: Any, trainer: Any) -> bool:
     Returns False for strategies that load the checkpoint after the search, and for the tuner's own run, which only
     searches.
     """
-    return bool(trainer._checkpoint_connector._loaded_checkpoint) and not callback._early_exit
+    loaded = getattr(getattr(trainer, "_checkpoint_connector", None), "_loaded_checkpoint", None)
+    return isinstance(loaded, dict) and bool(loaded) and not callback._early_exit
 
 
 def _skip_lr_search(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -24,6 +28,25 @@ def _skip_lr_search(original: Callable[..., None], namespace: str) -> Callable[.
             original(self, trainer, pl_module)
 
     return on_fit_start
+
+
+def _state_dict(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def state_dict(self: Any) -> Any:
+        found = vars(self).get(_FOUND)
+        return {**original(self), **({_FOUND: dict(vars(found))} if found else {})}
+
+    return state_dict
+
+
+def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def load_state_dict(self: Any, state_dict: Any) -> None:
+        original(self, state_dict)
+        if _FOUND in state_dict:
+            found = upstream_module(namespace, "pytorch.tuner.lr_finder")._LRFinder("linear", 0, 0, 0)
+            vars(found).update(state_dict[_FOUND])
+            self.optimal_lr = found
+
+    return load_state_dict
 
 
 def _skip_batch_size_search(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -54,7 +77,9 @@ PATCH = Patch(
     changes_results=Effect("numbers", "a resumed run continues instead of starting again"),
     affected=(">=1.8.0,<=2.6.6",),
     targets=(
-        Target("pytorch.callbacks.lr_finder:LearningRateFinder.on_fit_start", _skip_lr_search, stock=("self",)),
+        Target(f"{_LR_FINDER}.on_fit_start", _skip_lr_search, stock=("self",)),
+        Target(f"{_LR_FINDER}.state_dict", _state_dict, adds=True, stock=("self",)),
+        Target(f"{_LR_FINDER}.load_state_dict", _load_state_dict, adds=True, stock=("self",)),
         Target(
             "pytorch.callbacks.batch_size_finder:BatchSizeFinder.on_fit_start", _skip_batch_size_search, stock=("self",)
         ),
@@ -68,10 +93,13 @@ PATCH = Patch(
             "LearningRateFinder callback resets global_step when resuming from a checkpoint",
         ),
     ),
-    note="The finder does not search in a resumed run, because its search runs before the training state is "
-    "restored, and the end of the search discards that state. The learning rate that the first run found "
-    "is in the optimizer's state. The batch size is taken from the checkpoint's hyperparameters; if it is "
-    "missing there, the patch warns. Subclasses of the callbacks, and the Tuner, are unchanged. To start "
-    "a new run from weights, load them with load_from_checkpoint. Without the patch, remove the callback "
-    "in the resumed run, and set the batch size that was found.",
+    opt_in="users who resume runs with LearningRateFinder or BatchSizeFinder",
+    signs=("ckpt_path LearningRateFinder", "ckpt_path BatchSizeFinder"),
+    note="Opt-in because programs start a new run from pretrained weights with fit(ckpt_path=...) and a finder. The "
+    "finder does not search in a resumed run, because its search runs before the training state is restored, and "
+    "the end of the search discards that state. The learning rate that the first run found is in the optimizer's "
+    "state, and what its search has found in the callback's, for finder.optimal_lr. The batch size is taken from "
+    "the checkpoint's hyperparameters; if it is missing there, the patch warns. Subclasses of the callbacks, and "
+    "the Tuner, are unchanged. To start a new run from weights, load them with load_from_checkpoint. Without the "
+    "patch, remove the callback in the resumed run, and set the batch size that was found.",
 )

@@ -60,8 +60,9 @@ PATCH = Patch(
             "hparams of a nested module are overwritten by the outer module",
         ),
     ),
-    note="The inner module's own arguments have the same values as if it were created outside the outer "
-    "module's __init__. Other arguments of the outer module are still in its hparams, as without the "
-    "patch; the opt-in hparams-of-parts-alone removes them. No program is known that relies on the behavior without "
-    "the patch.",
+    opt_in="users who make modules with save_hyperparameters() inside of other such modules",
+    note="Opt-in because a part can take the whole's value on purpose, and checkpoints hold these "
+    "hyperparameters. The inner module's own arguments have the same values as if it were created outside "
+    "the outer module's __init__. Other arguments of the outer module are still in its hparams, as "
+    "without the patch; the opt-in hparams-of-parts-alone removes them.",
 )

@@ -2,8 +2,10 @@
 
 from typing import Any, Callable
 
+from lightning_patches.engine.functions import stock_of
 from lightning_patches.patches.loops._next_pass import begins_next_pass
 
+_CHECK = "_should_check_val_fx"
 _REST = "_rest_of_saved_batch"
 """Attribute of the epoch loop: True if its next `advance` must train nothing, and only finish the saved batch."""
 _RESTORED = "_restored_pass"
@@ -34,8 +36,11 @@ def is_stateful(loop: Any) -> bool:
 
 def is_validation_due(loop: Any) -> bool:
     """True if a validation follows the batch on which the epoch loop has just trained."""
-    check = loop._should_check_val_fx
-    return bool(check(loop.trainer.fit_loop._data_fetcher) if check.__code__.co_argcount > 1 else check())
+    *_, lightnings = (vars(cls)[_CHECK] for cls in type(loop).__mro__ if _CHECK in vars(cls))
+    takes_fetcher = (
+        stock_of(lightnings).__code__.co_argcount > 1
+    )  # since 2.1; the program's method may take any arguments
+    return bool(loop._should_check_val_fx(*[loop.trainer.fit_loop._data_fetcher] * takes_fetcher))
 
 
 def advance(original: Callable[..., None], namespace: str) -> Callable[..., None]:

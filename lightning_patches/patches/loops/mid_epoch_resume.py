@@ -48,7 +48,8 @@ def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]
 
 def _finetune_function(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def finetune_function(self: Any, pl_module: Any, epoch: int, optimizer: Any) -> None:
-        has_begun = epoch == vars(pl_module._trainer.fit_loop).get(_BEGUN)
+        loop = getattr(pl_module._trainer, "fit_loop", None)
+        has_begun = epoch == getattr(loop, _BEGUN, None)
         if not has_begun or epoch <= self.unfreeze_backbone_at_epoch:
             original(self, pl_module, epoch, optimizer)
 
@@ -83,8 +84,11 @@ PATCH = Patch(
     ),
     after=("evaluation-step-of-checkpoint", "resume-single-iteration"),
     around=("resume-after-last-batch",),
-    note="The resumed run equals the uninterrupted run, as in 2.5.0, with two differences from 2.5.0: "
-    "on_train_epoch_start is called again for the epoch that continues, since programs rely on that, and a "
-    "validation that is due at the saved batch runs. BackboneFinetuning raises its learning rate once for "
-    "that epoch. Programs that correct the counters in on_load_checkpoint are unchanged.",
+    opt_in="users who resume from checkpoints that were saved within an epoch, on releases below 2.5.0",
+    signs=("ckpt_path every_n_train_steps", "ckpt_path train_time_interval"),
+    note="Opt-in because programs correct the counters themselves, or continue their data where the counters "
+    "say. The resumed run equals the uninterrupted run, as in 2.5.0, with two differences from 2.5.0: "
+    "on_train_epoch_start is called again for the epoch that continues, since programs rely on that, and "
+    "a validation that is due at the saved batch runs. BackboneFinetuning raises its learning rate once "
+    "for that epoch. Programs that correct the counters in on_load_checkpoint are unchanged.",
 )

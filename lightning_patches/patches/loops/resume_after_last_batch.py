@@ -59,7 +59,10 @@ PATCH = Patch(
         ),
     ),
     added="0.2.0",
-    note="A run that is resumed within an epoch is unchanged. A run that has reached max_steps trains nothing, as "
-    "without the patch. Without the patch, use max_epochs instead of max_steps.",
+    opt_in="users who resume runs with max_steps from the end of an epoch",
+    signs=("ckpt_path max_steps",),
+    note="Opt-in because programs count the epoch themselves. A run that is resumed within an epoch is "
+    "unchanged. A run that has reached max_steps trains nothing, as without the patch. Without the patch, "
+    "use max_epochs instead of max_steps.",
     after=("evaluation-step-of-checkpoint", "mid-epoch-resume"),
 )

@@ -63,7 +63,10 @@ PATCH = Patch(
         ),
     ),
     after=("resume-single-iteration",),
-    note="Runs that are resumed from another batch are unchanged. Means of values that were logged before the "
-    "checkpoint are lost, because no checkpoint contains them. Without the patch, save at another batch "
-    "than the last one of an epoch.",
+    opt_in="users who resume from checkpoints that were saved on the last batch of an epoch",
+    signs=("ckpt_path every_n_train_steps",),
+    note="Opt-in because programs end the epoch themselves, by the same counters. Runs that are resumed from "
+    "another batch are unchanged. Means of values that were logged before the checkpoint are lost, "
+    "because no checkpoint contains them. Without the patch, save at another batch than the last one of "
+    "an epoch.",
 )

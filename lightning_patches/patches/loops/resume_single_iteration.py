@@ -2,21 +2,17 @@
 
 from typing import Any, Callable
 
-from lightning_patches import notices
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
 from lightning_patches.patches.loops._saved_batch import run_start_without_iter
 
 _RESUMING = "_resuming_from_checkpoint"
-"""Attribute of the fit loop: True if it resumes training, False if a tuner's search restored its state."""
+"""Attribute of the fit loop: True if its state was loaded from a checkpoint."""
 
 
 def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def load_state_dict(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
-        # A tuner's search also restores the loops, within a run or before it.
-        path = self.trainer._checkpoint_connector._ckpt_path
-        is_training = getattr(self, "_data_fetcher", None) is None and path is not None
-        setattr(self, _RESUMING, is_training)
+        setattr(self, _RESUMING, True)
 
     return load_state_dict
 
@@ -24,29 +20,15 @@ def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[
 def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_run_start(self: Any, data_fetcher: Any) -> None:
         fit_loop = self.trainer.fit_loop
-        is_training = vars(fit_loop).pop(_RESUMING, None)
-        if is_training is None or self._restarting or _is_reloaded(fit_loop) or not _is_unused(data_fetcher):
+        is_resumed = vars(fit_loop).pop(_RESUMING, False)
+        if not is_resumed or self._restarting or _is_reloaded(fit_loop) or not _is_unused(data_fetcher):
             original(self, data_fetcher)
             return
-        if is_training and fit_loop.epoch_progress.current.completed > 0 and _draws(fit_loop._combined_loader):
-            notices.notice_once(
-                "resume-single-iteration",
-                "resume-single-iteration: this training is resumed, and its random numbers (order of shuffled data, "
-                "dropout, noise) are those of Lightning 2.5.3; LIGHTNING_PATCHES=-resume-single-iteration keeps those "
-                "of this release",
-            )
         # The fit loop has already created the iterator of this epoch. The original would create another one, unless
         # this is the first epoch or the loop continues within an epoch.
         run_start_without_iter(original, self, data_fetcher)
 
     return on_run_start
-
-
-def _draws(combined_loader: Any) -> bool:
-    """True if creating an iterator draws a random number, as a DataLoader does for the seeds of its workers."""
-    import torch
-
-    return any(isinstance(loader, torch.utils.data.DataLoader) for loader in combined_loader.flattened)
 
 
 def _is_reloaded(fit_loop: Any) -> bool:
@@ -88,10 +70,12 @@ PATCH = Patch(
             "loss differs after resume with shuffled data",
         ),
     ),
-    note="Each iterator of a DataLoader draws a random number. With one iterator less, a resumed run has other "
-    "random numbers in all of its epochs, the same as in the fixed releases. They affect the order of "
-    "shuffled data, or, without shuffling, dropout and noise; the patch prints one line about this. With "
-    "worker processes and a sampler with set_epoch, such as DistributedSampler, the order is that of the "
+    opt_in="users who resume training with a stream or with worker processes, on releases below 2.5.3",
+    signs=("ckpt_path IterableDataset",),
+    note="Opt-in because programs leave out the first iterator themselves. Each iterator of a DataLoader draws a "
+    "random number. With one iterator less, a resumed run has other random numbers in all of its epochs, the same "
+    "as in the fixed releases. They affect the order of shuffled data, or, without shuffling, dropout and noise. "
+    "With worker processes and a sampler with set_epoch, such as DistributedSampler, the order is that of the "
     "first epoch, because these releases pass the indices to the workers before they call set_epoch. In an epoch "
     "whose data loaders reload_dataloaders_every_n_epochs creates anew, two iterators are created, as in the "
     "uninterrupted run; the opt-in reload-starts-once creates one in both.",

@@ -21,7 +21,7 @@ def _monitored(trainer: Any) -> set[str]:
     """The names of the metrics that schedulers and callbacks monitor."""
     strategy = trainer._accelerator_connector.strategy  # a Trainer subclass may override `strategy`
     monitors = [config.monitor for config in strategy.lr_scheduler_configs if config.reduce_on_plateau]
-    monitors += [getattr(callback, "monitor", None) for callback in trainer.callbacks]
+    monitors += [vars(callback).get("monitor") for callback in trainer.callbacks]
     return {monitor for monitor in monitors if isinstance(monitor, str)}
 
 
@@ -30,7 +30,7 @@ def _on_save_checkpoint(original: Callable[..., Any], namespace: str) -> Callabl
         state = original(self)
         metrics = self.trainer._logger_connector._callback_metrics
         values = {name: metrics.get(name) for name in sorted(_monitored(self.trainer))}
-        saved = {name: value.detach().clone() for name, value in values.items() if hasattr(value, "detach")}
+        saved = {name: value.item() for name, value in values.items() if hasattr(value, "item")}
         if saved:
             state[_SAVED] = saved
         return state
@@ -56,7 +56,7 @@ def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]
         if saved is not None and trainer.ckpt_path is not None:  # a search for a learning rate has no ckpt_path
             metrics = trainer._logger_connector._callback_metrics
             for name, value in saved.items():
-                metrics.setdefault(name, value.to(trainer.strategy.root_device))
+                metrics.setdefault(name, _tensor(value, trainer.strategy.root_device))
             setattr(loop, _RESUMED, True)
             if has_ended:
                 _step_plateaus(self)
@@ -64,6 +64,15 @@ def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]
         original(self)
 
     return reset
+
+
+def _tensor(value: float, device: Any) -> Any:
+    """Return a tensor of torch's default dtype, or in double precision if the value needs it."""
+    import torch
+
+    exact = torch.tensor(value, dtype=torch.float64)
+    short = exact.to(torch.get_default_dtype())
+    return (short if short == exact else exact).to(device)
 
 
 def _step_plateaus(fit_loop: Any) -> None:
@@ -121,7 +130,8 @@ def _update_learning_rates(original: Callable[..., None], namespace: str) -> Cal
 
 def _run_early_stopping_check(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def run_early_stopping_check(self: Any, trainer: Any) -> None:
-        if vars(trainer.fit_loop.epoch_loop).get(_RESUMED) and self.monitor not in trainer.callback_metrics:
+        loop = getattr(getattr(trainer, "fit_loop", None), "epoch_loop", None)  # absent in the program's own loop
+        if getattr(loop, _RESUMED, False) is True and self.monitor not in trainer.callback_metrics:
             return
         original(self, trainer)
 
@@ -174,8 +184,12 @@ PATCH = Patch(
         ),
     ),
     after=("eval-mode-kept", "resume-on-last-batch", "early-stopping-before-minimum"),
-    note="The patch saves the monitored metrics in the checkpoint, in the state of the epoch loop. Lightning "
-    "without the patch ignores them. If a checkpoint lacks them, EarlyStopping and ReduceLROnPlateau skip "
-    "one check or step, without an error. In runs that are not resumed, only these values in the "
-    "checkpoints change. Schedulers that a program steps itself, in manual optimization, are unchanged.",
+    opt_in="users who resume runs with EarlyStopping or ReduceLROnPlateau",
+    signs=("ckpt_path EarlyStopping", "ckpt_path ReduceLROnPlateau"),
+    note="Opt-in because programs step the scheduler themselves, or see from an empty callback_metrics that "
+    "this process has not validated yet. The patch saves the monitored metrics in the checkpoint, in the "
+    "state of the epoch loop. Lightning without the patch ignores them. If a checkpoint lacks them, "
+    "EarlyStopping and ReduceLROnPlateau skip one check or step, without an error. In runs that are not "
+    "resumed, only these values in the checkpoints change. Schedulers that a program steps itself, in "
+    "manual optimization, are unchanged.",
 )

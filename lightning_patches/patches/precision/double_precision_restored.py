@@ -40,7 +40,8 @@ PATCH = Patch(
         ),
     ),
     after=("callback-state-in-evaluation",),
-    note="The patch is equivalent to a program that calls model.double() before it passes the model to the "
-    "Trainer. The module is converted before the checkpoint is loaded instead of afterwards. No program "
-    "is known that relies on the behavior without the patch. A module with its own double() is unchanged.",
+    opt_in="users who resume or evaluate checkpoints with 64-true precision",
+    note="Opt-in because a layer can need its weights before it is converted. The patch is equivalent to a "
+    "program that calls model.double() before it passes the model to the Trainer. The module is converted "
+    "before the checkpoint is loaded instead of afterwards. A module with its own double() is unchanged.",
 )
