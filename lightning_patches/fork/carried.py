@@ -75,8 +75,6 @@ def corrected(target):
         original = vars(target).get(attribute)
         if original is not None:
             setattr(target, attribute, functools.wraps(original)(build(original, "")))
-        elif attribute in _ADDED:
-            setattr(target, attribute, build(None, ""))
     return target
 '''
 
@@ -217,7 +215,6 @@ def _corrections(assignment: ast.Assign, module: _Module) -> str:
         and isinstance(node.value, ast.Constant)
     }
     table: dict[str, dict[str, str] | str] = {}
-    added = []
     fields = {keyword.arg: keyword.value for keyword in assignment.value.keywords}  # type: ignore[attr-defined]
     for target in fields["targets"].elts:
         location = eval(compile(ast.Expression(target.args[0]), "record", "eval"), {"__builtins__": {}}, constants)
@@ -227,8 +224,6 @@ def _corrections(assignment: ast.Assign, module: _Module) -> str:
             table.setdefault(owner, {})[attribute] = build  # type: ignore[index]
         else:
             table[attribute] = build
-        if any(keyword.arg == "adds" for keyword in target.keywords):
-            added.append(attribute)
     lines = ["_CORRECTIONS = {"]
     for owner, value in table.items():
         if isinstance(value, str):
@@ -237,5 +232,4 @@ def _corrections(assignment: ast.Assign, module: _Module) -> str:
         lines.append(f'    "{owner}": {{')
         lines += [f'        "{attribute}": {build},' for attribute, build in value.items()]
         lines.append("    },")
-    names = ", ".join(f'"{attribute}"' for attribute in added)
-    return "\n".join([*lines, "}", f"_ADDED = [{names}]"])
+    return "\n".join([*lines, "}"])

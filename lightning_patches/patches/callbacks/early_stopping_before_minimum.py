@@ -17,7 +17,12 @@ _pending: weakref.WeakKeyDictionary[Any, dict[int, dict[str, Any]]] = weakref.We
 
 def _run_early_stopping_check(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _run_early_stopping_check(self: Any, trainer: Any) -> None:
-        pending = _pending.setdefault(trainer, {})
+        try:
+            can_stop, pending = _can_stop_early(trainer.fit_loop), _pending.setdefault(trainer, {})
+        except Exception:  # the program's own loop
+            can_stop, pending = True, {}
+        if can_stop and not pending:
+            return original(self, trainer)
         before = trainer.should_stop
         if not before:
             pending.clear()
@@ -32,7 +37,7 @@ def _run_early_stopping_check(original: Callable[..., None], namespace: str) -> 
             stop = trainer.should_stop
             trainer.should_stop = before or stop
         was_checked = self.wait_count != waited or self.best_score is not best
-        if stop and not _can_stop_early(trainer.fit_loop):
+        if stop and not can_stop:
             pending.setdefault(id(self), noted)
         elif not stop and was_checked and id(self) in pending:
             vars(self).update(pending.pop(id(self)))

@@ -11,7 +11,12 @@ def _epoch_end_reached(original: Callable[..., None], namespace: str) -> Callabl
         original(self)
         trainer = self.trainer
         # A program may override properties of the Trainer and the strategy, so none of them are read.
-        if trainer.state.stage == "train" and _has_ranks() and _has_lightnings(trainer.callbacks, namespace):
+        if (
+            trainer.state.stage == "train"
+            and _has_ranks()
+            and _is_read_by_bar(trainer.callbacks, namespace)
+            and all(result.is_tensor for result in trainer._results.values())  # hooks can still update a metric object
+        ):
             self.metrics  # noqa: B018  reduces the metrics and stores the results, which the progress bar of rank zero then reads
 
     return epoch_end_reached
@@ -23,11 +28,12 @@ def _has_ranks() -> bool:
     return bool(dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1)
 
 
-def _has_lightnings(callbacks: Any, namespace: str) -> bool:
-    """True if the progress bar is Lightning's, which reads all metrics at the end of an epoch, on rank zero only."""
+def _is_read_by_bar(callbacks: Any, namespace: str) -> bool:
+    """True if a progress bar of Lightning is on, which reads all metrics at the end of an epoch, on rank zero only."""
     base = upstream_module(namespace, "pytorch.callbacks").ProgressBar
-    bar = next((type(callback) for callback in callbacks if isinstance(callback, base)), None)
-    return bar is not None and bar.__module__.partition(".")[0] in ("lightning", "pytorch_lightning")
+    bar = next((callback for callback in callbacks if isinstance(callback, base)), None)
+    is_lightnings = type(bar).__module__.partition(".")[0] in ("lightning", "pytorch_lightning")
+    return is_lightnings and getattr(bar, "refresh_rate", 0) > 0
 
 
 PATCH = Patch(
@@ -53,8 +59,8 @@ PATCH = Patch(
             "deadlock with on_epoch=True and sync_dist=True under DDP",
         ),
     ),
-    note="Each rank reduces the metrics before the hooks at the end of an epoch instead of after them; rank "
-    "zero already does. The results equal those of the same job with enable_progress_bar=False. The patch "
-    "acts only with a progress bar of Lightning, since a progress bar of the program may not read the "
-    "metrics.",
+    note="Each rank reduces the metrics before the hooks at the end of an epoch instead of after them; rank zero "
+    "already does. The results equal those of the same job with enable_progress_bar=False. The patch acts only "
+    "with a progress bar of Lightning that is on, since other progress bars may not read the metrics, and only if "
+    "no metric object of torchmetrics is logged, since hooks can still update it.",
 )

@@ -1,6 +1,6 @@
-"""rich takes `[...]` in names for markup, and cuts long names. Cases: ``brackets``, ``closing`` (a closing tag: an
-error), ``long``; ``plain``, ``several`` (DataLoaders) and ``words`` (a long name that Lightning's table folds at a
-space); each with ``-terminal``, where rich knows the width."""
+"""A name has a closing tag of rich's markup. Cases: ``closing``, and
+tables that rich can print: ``plain``, ``several`` (DataLoaders), ``markup`` (on purpose, and escaped), ``long``,
+``renderable`` (a cell of the summary that is no text)."""
 
 import io
 
@@ -9,16 +9,25 @@ from tests.support import with_rich  # noqa: F401  # isort: skip
 import _scenario as scenario
 import rich
 import torch
+from rich.markup import escape
+from rich.text import Text
 
-CASE, _, TERMINAL = scenario.CASE.partition("-")
+CASE = scenario.CASE
 METRICS = {
-    "brackets": ("iou[per class]", "[bold]loss"),
     "closing": ("speed [km/s]", "angle [/m]"),
+    "markup": ("[bold green]loss[/bold green]", escape("f1[top5]")),
     "long": ("x" * 70, "loss"),
-    "words": ("a long name " * 8, "loss"),
 }.get(CASE, ("loss", "accuracy"))
-MODULES = {"brackets": "block[red]", "long": "block" * 12, "several": "block" * 2}
+MODULES = {"closing": "block[/]", "several": "block" * 2}
 SCREEN = io.StringIO()
+
+
+class Summary(scenario.pl.callbacks.RichModelSummary):
+    @staticmethod
+    def summarize(summary_data, *args, **kwargs):
+        if CASE == "renderable":
+            summary_data = [(column, [Text(cell) for cell in cells]) for column, cells in summary_data]
+        scenario.pl.callbacks.RichModelSummary.summarize(summary_data, *args, **kwargs)
 
 
 class Model(scenario.boring_model()):
@@ -36,21 +45,14 @@ class Model(scenario.boring_model()):
 
 
 if __name__ == "__main__":
-    rich.reconfigure(file=SCREEN, **({"force_terminal": True, "width": 90} if TERMINAL else {}))
+    rich.reconfigure(file=SCREEN)
     model = Model()
-    summary = scenario.pl.callbacks.RichModelSummary(max_depth=2)
     trainer = scenario.trainer(
-        accelerator="cpu", max_steps=1, limit_val_batches=0, limit_test_batches=1, callbacks=[summary]
+        accelerator="cpu", max_steps=1, limit_val_batches=0, limit_test_batches=1, callbacks=[Summary(max_depth=2)]
     )
     with scenario.observing_errors():
         trainer.fit(model)
         trainer.test(model)
-    names = (*METRICS, *(f"{name}.0" for name, _ in model.named_children() if name != "layer"))
     screen = SCREEN.getvalue()
-    if TERMINAL:  # without the frames and the codes of styles
-        shown = [name.count("x") == screen.count("x") for name in names[:1]]
-    else:
-        shown = [name in screen for name in names]
-    scenario.observe(
-        shown=shown, screen=screen if CASE in ("plain", "several", "words") else "", width=rich.get_console()._width
-    )
+    names = (*METRICS, *(f"{name}.0" for name, _ in model.named_children() if name != "layer"))
+    scenario.observe(shown=[name in screen for name in names], screen="" if CASE == "closing" else screen)
