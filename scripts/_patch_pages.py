@@ -29,8 +29,8 @@ INDEX_HEAD = """\
 Each row links to a description of the patch. `lightning-patches show NAME` prints the same text and the diff.
 `scripts/renew` generates this page from the patch records.
 
-A `default` patch is a fix that leaves working programs unchanged. A `warning` fixes nothing, and is on by default, too. An
-`opt-in` patch is a fix that you select with `LIGHTNING_PATCHES`.
+A `default` patch is a fix that leaves working programs unchanged. A `warning` fixes nothing, and is on by default, too.
+An `opt-in` patch is a fix that you select with `LIGHTNING_PATCHES`.
 
 The last column says which results of a program a patch changes, for programs that finish without the patch.
 """
