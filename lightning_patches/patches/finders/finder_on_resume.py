@@ -32,8 +32,12 @@ def _skip_lr_search(original: Callable[..., None], namespace: str) -> Callable[.
 
 def _state_dict(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def state_dict(self: Any) -> Any:
-        found = vars(self).get(_FOUND)
-        return {**original(self), **({_FOUND: dict(vars(found))} if found else {})}
+        state, found = original(self), vars(self).get(_FOUND)
+        if found:
+            # suggestion() computes _optimal_idx, which is no plain number, again.
+            kept = {name: value for name, value in vars(found).items() if name != "_optimal_idx"}
+            state = {**state, _FOUND: kept}
+        return state
 
     return state_dict
 

@@ -7,8 +7,9 @@ from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, 
 
 def _renew_train_loader(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _lr_find(trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        is_resumed = bool(trainer._checkpoint_connector._loaded_checkpoint)
         finder = original(trainer, *args, **kwargs)
-        if finder is not None and trainer.ckpt_path is None:
+        if finder is not None and not is_resumed:
             # Create the iterator here and not when the fit loop starts: the finder runs with an isolated random state,
             # and the order of a shuffled epoch 0 depends on the random state with which its iterator is created.
             trainer.fit_loop._combined_loader = None

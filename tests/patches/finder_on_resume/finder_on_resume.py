@@ -3,7 +3,7 @@
 ``epochs`` has the epoch, the batch, the step and the batch size at the start of each epoch of the second run.
 
 Cases: ``lr`` and ``batch`` (LearningRateFinder and BatchSizeFinder), ``lr-without`` and ``batch-without`` (the resumed
-run has no finder), ``unsaved`` (the batch size is no hyperparameter), ``subclass`` (a finder that does not search when
+run has no finder), ``lr-report`` (the result of the search is read), ``unsaved`` (the batch size is no hyperparameter), ``subclass`` (a finder that does not search when
 resumed), ``tuner`` (Tuner.lr_find of a Trainer whose ckpt_path is set), ``fresh`` (not resumed).
 """
 
@@ -80,6 +80,7 @@ if __name__ == "__main__":
         size=size,
         epochs=[each for each in second.seen if each[1] == 0],
         steps=len(second.seen),
+        rates=len(again.optimal_lr.results["lr"]) if CASE == "lr-report" else None,
         lr=resumed.optimizers[0].param_groups[0]["lr"] if resumed.optimizers else None,
         weight=second.layer.weight,
     )

@@ -25,4 +25,9 @@ def _continues(seen):
     return [start[0] for start in seen["epochs"]] == [2] and seen["epochs"][0][3] == seen["size"]
 
 
+def test_rates_of_the_search_can_be_read_after_a_resume():
+    stock, shim = PROGRAM.both("lr-report")
+    assert stock.facts["rates"] == shim.facts["rates"] == 20
+
+
 PROOFS = PROGRAM.proofs(sees(_restarts), "lr", "batch", recommended="{}-without", alone=True, right=sees(_continues))

@@ -10,7 +10,10 @@ test_evaluation_loads_masked_weights = PROGRAM.fixed(
     "validate", "test", bug=ends_with("weight_mask"), right=observes({"is_same": True}), on=["2.0.0", "2.6.6"]
 )
 test_resumed_run_equals_the_uninterrupted_run = PROGRAM.fixed(
-    "ModelPruning by layer, Adam: validation", "ModelPruning, not permanent: last batch", reference="{}, whole"
+    "ModelPruning by layer, Adam: validation",
+    "ModelPruning, not permanent: last batch",
+    reference="{}, whole",
+    toggle="default,exact-resume",
 )
 
 

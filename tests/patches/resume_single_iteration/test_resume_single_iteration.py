@@ -9,12 +9,6 @@ PROOFS = proofs(PROGRAM.patch, sees(lambda seen: seen["iterations"] == 3), "stre
 test_reloaded_loader_is_started_as_in_the_uninterrupted_run = PROGRAM.unchanged("reload")
 
 
-def test_resume_warns_about_different_random_numbers():
-    for case, times in (("shuffle", 1), ("workers", 1), ("dropout", 1), ("finder", 0)):
-        shim = PROGRAM.shim(case)
-        assert shim.ok and shim.output.count("resume-single-iteration: ") == times, shim
-
-
 @pytest.mark.parametrize(("case", "what"), [("workers", "trained"), ("dropout", "drawn")])
 def test_random_numbers_after_a_resume_equal_the_fixed_release(case, what):
     """Compares the order of items for workers, and dropout with unshuffled data."""
