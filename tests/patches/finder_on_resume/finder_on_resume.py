@@ -3,8 +3,9 @@
 ``epochs`` has the epoch, the batch, the step and the batch size at the start of each epoch of the second run.
 
 Cases: ``lr`` and ``batch`` (LearningRateFinder and BatchSizeFinder), ``lr-without`` and ``batch-without`` (the resumed
-run has no finder), ``lr-report`` (the result of the search is read), ``unsaved`` (the batch size is no hyperparameter), ``subclass`` (a finder that does not search when
-resumed), ``tuner`` (Tuner.lr_find of a Trainer whose ckpt_path is set), ``fresh`` (not resumed).
+run has no finder), ``lr-report`` (the result of the search is read), ``unsaved`` (the batch size is no hyperparameter),
+``subclass`` (a finder that does not search when resumed), ``tuner`` (Tuner.lr_find of a Trainer whose ckpt_path is
+set), ``fresh`` (not resumed).
 """
 
 from pathlib import Path
