@@ -49,8 +49,13 @@ class Bug:
 
     @property
     def is_counted(self) -> bool:
-        """True if the totals count the bug, since it occurs with every torch version."""
-        return not isinstance(self.record, Patch) or self.record.is_counted
+        """True if the totals count the bug, since it occurs with every torch version and on every machine."""
+        return self.record.is_counted if isinstance(self.record, Patch) else not self.machine
+
+    @property
+    def machine(self) -> str:
+        """The machine without which the bug does not occur; "" for most bugs."""
+        return self.record.machine if isinstance(self.record, Unpatched) else ""
 
 
 def fixing_patches() -> list[Patch]:

@@ -35,6 +35,8 @@ class Unpatched(NamedTuple):
         behind: bugs with the same symptom that are the better answer, unless the log or the release excludes them.
         only_with: versions of other packages. The bug occurs only with these, as in
             :class:`~lightning_patches.patch.Patch`.
+        machine: the machine without which the bug does not occur. The totals and the exit status of ``audit`` leave out
+            such a bug.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Unpatched(NamedTuple):
     proofs: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
     only_with: tuple[str, ...] = ()
+    machine: str = ""
 
     @property
     def fixed_in(self) -> Optional[str]:
@@ -192,6 +195,7 @@ UNPATCHED = (
         ),
         do="Pass a Python number to the optimizer and to its scheduler: `lr=float(lr)`",
         why_not="only a machine with Apple's MPS can prove it",
+        machine="Apple's MPS",
     ),
     Unpatched(
         name="xla-world-size",
@@ -207,5 +211,6 @@ UNPATCHED = (
         ),
         why_not="only a machine with a TPU can prove it",
         move_to="2.5.3",
+        machine="a TPU",
     ),
 )

@@ -4,9 +4,13 @@
   lightning-patches audit lightning==2.2.5     a release, by its number; it need not be installed
   lightning-patches audit uv.lock              a file with requirements: requirements files of pip, pyproject.toml,
                                                uv.lock, poetry.lock, pdm.lock, pylock.toml, Pipfile, Pipfile.lock,
-                                               environment.yml, conda-lock.yml, pixi.toml, pixi.lock, Dockerfiles,
-                                               workflows of GitHub, notebooks
-  lightning-patches audit .                    all such files in a directory
+                                               environment.yml, conda-lock.yml, pixi.toml, pixi.lock, setup.py,
+                                               setup.cfg, tox.ini, Dockerfiles, workflows of GitHub and other YAML
+                                               files with commands, shell scripts, Makefiles, notebooks
+  lightning-patches audit .                    all such files in a directory, whatever their names are
+
+A setup.py is not run: its literal lists are read. If no file requires Lightning, audit names the other text files that
+import or install it, and the exit status is 3.
 
 Nothing is imported. For a range of versions, audit assumes the release that an installer would choose: the newest known
 release that the range and the other requirements of the file allow. For example, lightning>=2 with torch==1.13.1 is
@@ -101,7 +105,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WHICH",
         default="uncovered",
         help="the bugs that cause exit status 1: any; opt-in: bugs that are not fixed with the current "
-        "LIGHTNING_PATCHES; uncovered: bugs that are not fixed and that have no opt-in patch (the default); never",
+        "LIGHTNING_PATCHES; uncovered: bugs that are not fixed and that have no opt-in patch (the default); never. The "
+        "bugs of one kind of machine, such as a TPU, count only for any",
     )
     parser.add_argument("--ignore", action="append", default=[], metavar="BUG", help="accept this bug; may be repeated")
     parser.add_argument("--all", action="store_true", help="also list the bugs that the patches fix")
@@ -140,7 +145,8 @@ def run(args: argparse.Namespace) -> int:
         projects = [*map(read_directory, directories), read_command_line(specs, files, args.context)]
         for project in projects:
             audited += audit_project(project, setting.selection)
-            gaps += project.gaps
+            for gap in project.gaps:
+                gaps.add(gap)
     else:
         audited = audit_installed(setting.selection)
     for one in audited:
@@ -166,5 +172,5 @@ def _status_without_bugs(audited: list[Audited], gaps: Gaps, fail_on: str) -> in
 def fails(bug: Bug, fail_on: str) -> bool:
     """True if a bug causes exit status 1."""
     if fail_on == "uncovered":
-        return not bug.covered and (bug.cover != "opt-in" or bug.selected)
-    return fail_on == "any" or (fail_on == "opt-in" and not bug.covered)
+        return not (bug.covered or bug.machine) and (bug.cover != "opt-in" or bug.selected)
+    return fail_on == "any" or (fail_on == "opt-in" and not (bug.covered or bug.machine))

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from lightning_patches.cli import _output, autostart
-from lightning_patches.cli.audit.projects import Found, Project, few, read_command_line
+from lightning_patches.cli.audit.projects import Found, Project, read_command_line
 from lightning_patches.cli.audit.resolve import resolve
+from lightning_patches.cli.audit.sources.items import Gap
 from lightning_patches.engine import toggle
 from lightning_patches.fork import wheel
 from lightning_patches.known import bugs as known_bugs
@@ -91,7 +92,7 @@ def audit_project(project: Project, selection: toggle.Selection) -> list[Audited
         one = _audit(found, selection)
         key = (one.file, one.line, one.requirement, one.version)
         if len(audited) >= MAX_AUDITED and key not in audited:
-            project.gaps.skipped.append(f"more than {MAX_AUDITED} requirements of Lightning: the others were skipped")
+            project.gaps.add(Gap("", f"more than {MAX_AUDITED} requirements of Lightning: the others were skipped"))
             break
         audited.setdefault(key, one)
     locked = {found.requirement.file for found in project.found if found.requirement.is_locked}
@@ -111,7 +112,6 @@ def _audit(found: Found, selection: toggle.Selection) -> Audited:
     one = Audited(distribution, version, text, found.requirement.file, found.requirement.line, release.known)
     one.has_patches = found.has_patches
     one.notes += [release.note] if release.note else []
-    one.notes += few(found.collected.gaps.unclear)
     if release.version is None or not release.known:
         return one
     bounds = releases.bounds(distribution, release.version)

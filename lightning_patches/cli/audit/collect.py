@@ -18,12 +18,13 @@ from lightning_patches.cli._exit_status import UsageError
 from lightning_patches.cli.audit import requirements
 from lightning_patches.cli.audit.pins import Pins, pinned_version, python_minors
 from lightning_patches.cli.audit.sources.items import (
+    Gap,
     Group,
     Include,
     Item,
+    Kind,
     Locks,
     Place,
-    Skipped,
     Source,
     Spec,
 )
@@ -43,7 +44,7 @@ MAX_NAMED = 1000
 MAX_REQUIREMENTS = 100
 """Most different requirements of Lightning in one file with its includes."""
 MAX_OTHERS = 1000
-"""Most different requirements of other relevant packages, and most notes of one kind."""
+"""Most different requirements of other relevant packages, and most gaps."""
 BUDGET = 256 << 20
 """Most bytes that one audit reads. A byte of a format that is slow to parse counts as several, see ``Format.cost``."""
 
@@ -52,6 +53,8 @@ _ALIASES = {"pytorch": "torch", "pytorch-gpu": "torch", "pytorch-cpu": "torch"}
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][\w.-]*\s*(?:\[[\w\s,.-]*\])?\s*(?:$|[<>=!~]=|[<>@;(])")
 """The beginning of a requirement."""
+_CONDA = re.compile(r"[A-Za-z0-9][\w.-]*=\w")
+"""The beginning of a package in a list that conda writes."""
 
 
 class LightningRequirement(NamedTuple):
@@ -83,25 +86,52 @@ class Budget:
     left: int = BUDGET
 
 
-@dataclass
 class Gaps:
-    """The parts of a project that an audit could not consider, as sentences without their full stops.
+    """The parts of a project that an audit could not consider."""
 
-    Args:
-        trouble: files that cannot be read or parsed.
-        unclear: files that may require Lightning, or that require it without a known release.
-        skipped: files and directories that were not read.
-    """
+    def __init__(self) -> None:
+        self._found: Dict[Gap, None] = {}
 
-    trouble: List[str] = field(default_factory=list)
-    unclear: List[str] = field(default_factory=list)
-    skipped: List[str] = field(default_factory=list)
+    def __len__(self) -> int:
+        return len(self._found)
 
-    def __iadd__(self, other: Gaps) -> Gaps:
-        self.trouble += other.trouble
-        self.unclear += other.unclear
-        self.skipped += other.skipped
-        return self
+    def __iter__(self) -> Iterator[Gap]:
+        return iter(self._found)
+
+    def add(self, gap: Gap) -> None:
+        if len(self._found) < MAX_OTHERS:
+            self._found[gap] = None
+
+    def sentences(self, *kinds: Kind) -> List[str]:
+        """Return a sentence without its full stop for each kind of gap, with the first places and their number."""
+        places: Dict[str, List[str]] = {}
+        for where, what, kind in self:
+            if kind in kinds:
+                places.setdefault(what, []).append(where)
+        return [_sentence(wheres, what) for what, wheres in places.items()]
+
+    @property
+    def trouble(self) -> List[str]:
+        """Files that cannot be read or parsed."""
+        return self.sentences(Kind.UNREADABLE)
+
+    @property
+    def unclear(self) -> List[str]:
+        """Files that may contain Lightning, and parts that have no effect on the exit status."""
+        return self.sentences(Kind.FOREIGN, Kind.NOTE, Kind.NOT_A_REQUIREMENT)
+
+    @property
+    def skipped(self) -> List[str]:
+        """Files and directories that were not read, and files that need a Lightning without naming its release."""
+        return self.sentences(Kind.SKIPPED, Kind.NO_RELEASE)
+
+
+def _sentence(wheres: List[str], what: str) -> str:
+    if len(wheres) == 1:
+        return f"{wheres[0]} {what}".lstrip()
+    named = "; ".join(where.rstrip(",") for where in wheres[:3])
+    more = f"; and {len(wheres) - 3} more" if len(wheres) > 3 else ""
+    return f"{named}{more}: each {what}"
 
 
 @dataclass
@@ -192,7 +222,7 @@ class _Collector:
         try:
             self._include(Include(path, place), "")
         except UsageError as error:
-            _add(gaps.trouble, str(error))
+            gaps.add(_unreadable(path, error))
         while self._open:
             file = self._open[-1]
             try:
@@ -206,48 +236,58 @@ class _Collector:
                 else:
                     self._handle(item, file)
             except UsageError as error:
-                _add(gaps.trouble, str(error))
+                gaps.add(_unreadable(file.source.path, error))
         self._evaluate_markers()
 
-    def _skip(self, text: str) -> None:
-        _add(self.collected.gaps.skipped, text)
+    def _skip(self, where: str, what: str) -> None:
+        self.collected.gaps.add(Gap(where, what))
 
     def _handle(self, item: Item, file: _OpenFile) -> None:
         if isinstance(item, Spec):
             self._require(item, file)
         elif isinstance(item, Include):
             self._include(item._replace(group=file.group + item.group), file.source.path)
-        elif isinstance(item, Skipped):
-            self._skip(item.text)
         elif isinstance(item, Locks):
             self.collected.pins.locks = True
-        elif not item.if_none or self._lightnings == file.lightnings_before:
-            _add(self.collected.gaps.unclear, item.text)
+        elif item.kind in (Kind.SKIPPED, Kind.NOTE) or self._lightnings == file.lightnings_before:
+            self.collected.gaps.add(item)
 
     def _include(self, item: Include, named_in: str) -> None:
         self._named += 1
         if self._named > MAX_NAMED:
-            self._skip(f"{self._first} names more than {MAX_NAMED} files: the others were not read")
+            self._skip(self._first, f"names more than {MAX_NAMED} files: the others were not read")
             return
         path = item.place.locate(item.path)
+        where = item.path
+        if named_in:
+            line = f", line {item.line}" if item.line else ""
+            where = f"{named_in}{line}: {(item.written or item.path)[:200]}"
+            if "$" in item.path:
+                self._skip(where, "depends on a variable, and was not read")
+                return
+            if path is None and item.place.is_foreign:
+                self.collected.gaps.add(Gap(where, "is in a repository that is cloned", Kind.FOREIGN))
+                return
+            if path is None or not os.path.lexists(path):
+                what = "cannot be read: there is no such file" if path else f"{item.place.outside}, and was not read"
+                self._skip(where, what)
+                return
         if path is None:
-            text = f"{item.path} is a link that leads out of the project, and was not read"
-            if named_in:
-                line = f", line {item.line}" if item.line else ""
-                text = f"{named_in}{line}: {item.path[:200]} {item.place.outside}, and was not read"
-            _add(self.collected.gaps.skipped if item.is_needed else self.collected.gaps.unclear, text)
+            self._skip(where, "is a link that leads out of the project, and was not read")
             return
         try:
             real = os.path.realpath(path)
         except (OSError, ValueError):
             real = path  # reading it raises the error to report
-        if real in self._read:
-            return
+        if real not in self._read:
+            self._open_file(path, real, item)
+
+    def _open_file(self, path: str, real: str, item: Include) -> None:
         if len(self._read) > MAX_INCLUDED:
-            self._skip(f"{self._first} includes more than {MAX_INCLUDED} files: the others were not read")
+            self._skip(self._first, f"includes more than {MAX_INCLUDED} files: the others were not read")
             return
         if self._budget.left < 0:
-            self._skip(f"{path} was not read: the total size of the files before it is too large")
+            self._skip(path, "was not read: the total size of the files before it is too large")
             return
         self._read.add(real)
         kind = format_of(path, item.is_requirements_file)
@@ -266,21 +306,13 @@ class _Collector:
 
     def _require(self, spec: Spec, file: _OpenFile) -> None:
         path = file.source.path
-        requirement = None
-        named = _NAME.match(spec.text)
-        is_relevant = named is None or re.sub(r"[-_.]+", "-", named[0]).lower() in _relevant_packages()
-        if is_relevant or "/" in spec.text or "\\" in spec.text or spec.text.endswith((".whl", ".gz", ".zip")):
-            requirement = requirements.parse_requirement(spec.text)
-        elif _REQUIREMENT.match(spec.text):  # skip irrelevant packages early, since parsing is slow
-            return
+        requirement = _parsed(spec)
         if requirement is None:
+            where = f"{path}, line {spec.line or spec.after}"
             if requirements.starts_with_lightning(spec.text):
-                raise UsageError(
-                    f"{path}, line {spec.line or spec.after}: a requirement of Lightning cannot be understood. Pass it "
-                    "as --requirement lightning==2.2.5."
-                )
-            if spec.is_line and not is_path(spec.text):
-                _add(self.collected.gaps.unclear, f"{path}, line {spec.line} cannot be understood")
+                self._skip(f"{where}: a requirement of Lightning", f"cannot be understood. {_PASS_IT}")
+            elif spec.is_line and not _REQUIREMENT.match(spec.text) and not is_path(spec.text):
+                self.collected.gaps.add(Gap(where, "cannot be understood", Kind.NOT_A_REQUIREMENT))
             return
         name = requirements.canonical_name(requirement)
         name = _ALIASES.get(name, name)
@@ -296,13 +328,12 @@ class _Collector:
         if is_lightning:
             self._lightnings += 1
             if self._lightnings > MAX_REQUIREMENTS:
-                self._skip(
-                    f"{path}: more than {MAX_REQUIREMENTS} different requirements of Lightning; the rest was skipped"
-                )
+                what = f"has more than {MAX_REQUIREMENTS} different requirements of Lightning; the rest was skipped"
+                self._skip(path, what)
                 return
             found = LightningRequirement(requirement, path, _line_of(spec, name, file), group, spec.is_locked)
         elif len(self._entries) > MAX_OTHERS:
-            self._skip(f"{path} has too many requirements of torch and other packages that Lightning needs")
+            self._skip(path, "has too many requirements of torch and other packages that Lightning needs")
             return
         self._entries[key] = _Entry(requirement, name, group, path, found)
 
@@ -318,13 +349,32 @@ class _Collector:
                 self.collected.found.append(found)
             for pinned, spec in _pins(name, requirement):
                 if not self.collected.pins.add(pinned, spec, group):
-                    self._skip(f"{path} has too many requirements of {pinned}, or a requirement that is too long")
+                    self._skip(path, f"has too many requirements of {pinned}, or a requirement that is too long")
 
 
-def _add(texts: List[str], text: str) -> None:
-    text = text.rstrip(".")
-    if len(texts) < MAX_OTHERS and text not in texts[-3:]:
-        texts.append(text)
+_PASS_IT = "Pass it as --requirement lightning==2.2.5"
+
+
+def _parsed(spec: Spec) -> Optional[Requirement]:
+    """Parse a requirement. Return ``None`` if it is malformed, or for a package that does not matter."""
+    named = _NAME.match(spec.text)
+    is_relevant = named is None or re.sub(r"[-_.]+", "-", named[0]).lower() in _relevant_packages()
+    is_file = "/" in spec.text or "\\" in spec.text or spec.text.endswith((".whl", ".gz", ".zip"))
+    if not is_relevant and not is_file:  # parsing is slow
+        return None
+    found = requirements.parse_requirement(spec.text)
+    if found is None and spec.is_line and _CONDA.match(spec.text):  # `conda list --export` writes name=version=build
+        found = requirements.parse_requirement(requirements.conda_spec(spec.text))
+    return found
+
+
+def _unreadable(path: str, error: UsageError) -> Gap:
+    text = str(error).rstrip(".")
+    return (
+        Gap(path, text[len(path) :].lstrip(), Kind.UNREADABLE)
+        if text.startswith(path)
+        else Gap("", text, Kind.UNREADABLE)
+    )
 
 
 def _line_of(spec: Spec, name: str, file: _OpenFile) -> int:

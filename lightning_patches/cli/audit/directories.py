@@ -6,20 +6,20 @@ import os
 import re
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Dict, Iterable, Iterator, List, Set, Tuple
+from typing import Iterable, Iterator, List, Set, Tuple
 
 from lightning_patches.cli import _files
 from lightning_patches.cli._exit_status import UsageError
-from lightning_patches.cli.audit.requirements import lines_of
+from lightning_patches.cli.audit.sources.items import Gap, Kind
+from lightning_patches.cli.audit.sources.notebook import IMPORT
+from lightning_patches.cli.audit.sources.readers import is_read_always
 
-FILES = re.compile(
-    r"(?:requirements.*|constraints.*)\.(?:txt|in)|pyproject\.toml|(?:uv|poetry|pdm|pixi)\.lock|pylock(?:\..*)?\.toml|"
-    r"pipfile(?:\.lock)?|pixi\.toml|(?:environment|conda).*\.(?:ya?ml|lock)|.*\.ipynb|"
-    r"(?:.*[.-])?(?:dockerfile|containerfile)(?:[.-].*)?"
-)
-"""Names of the files that are read, in lower case."""
 LEFT_OUT = ("node_modules", "site-packages", "__pycache__", "build", "dist")
-"""Skipped directories. Virtual environments and hidden directories except for ``.github`` are also skipped."""
+"""Skipped directories. Virtual environments and hidden directories except for ``SHOWN`` are also skipped."""
+SHOWN = (
+    *(".github", ".circleci", ".gitlab", ".devcontainer", ".docker", ".binder", ".ci", ".buildkite"),
+    ".azure-pipelines",
+)
 MAX_DIRECTORIES = 20_000
 MAX_DEPTH = 100
 """Most levels of directories."""
@@ -27,6 +27,10 @@ MAX_ENTRIES = 2_000_000
 """Most files and directories."""
 MAX_FILES = 2_000
 """Most files that are read."""
+MAX_PEEKED = 1 << 20
+"""Largest other file whose text is searched, in bytes."""
+MAX_OTHERS = 20_000
+"""Most other files whose text is searched."""
 MAX_SCRIPTS = 200
 SCRIPTS_DEPTH = 2
 """Most levels of directories above a Python script that is read."""
@@ -38,14 +42,14 @@ class Listing:
 
     Args:
         files: files that may require Lightning, in the order of their depth.
-        setups: ``setup.py`` and ``setup.cfg``, which are not read.
+        others: other files.
         scripts: Python scripts near the top.
         skipped: files and directories that were not read, each a sentence without its full stop.
         outside: links to directories outside of the project.
     """
 
     files: List[str] = field(default_factory=list)
-    setups: List[str] = field(default_factory=list)
+    others: List[str] = field(default_factory=list)
     scripts: List[str] = field(default_factory=list)
     skipped: List[str] = field(default_factory=list)
     outside: List[str] = field(default_factory=list)
@@ -77,6 +81,7 @@ def list_files(root: str, deepest: int = MAX_DEPTH) -> Listing:
         more = len(found) - MAX_FILES
         listing.skipped.append(f"{found[MAX_FILES]} and {more - 1} others were not read: more than {MAX_FILES} files")
     listing.files = found[:MAX_FILES]
+    listing.others.sort(key=lambda path: (path.count(os.sep), path))
     return listing
 
 
@@ -123,26 +128,34 @@ class _Walk:
                 self._stop(entry.path, f"more than {MAX_ENTRIES} files")
                 return
             path, is_link = os.path.normpath(entry.path), entry.is_symlink()
-            if _is_directory(entry):
-                if _is_left_out(path):
-                    continue
-                if depth >= self.deepest:
-                    if self.deepest == MAX_DEPTH:
-                        self.listing.skipped.append(f"{path} was not read: more than {MAX_DEPTH} levels deep")
-                elif not is_link:
-                    yield path
-                elif _files.inside(self.root, path):
-                    self.linked_directories.append((path, depth + 1))
-                elif entry.name == "requirements":
-                    self.listing.skipped.append(f"{path} is a link that leads out of the project, and was not read")
-                else:
-                    self.listing.outside.append(f"{path} is a link that leads out of the project")
-            elif _is_read(path):
-                (self.linked_files if is_link else self.listing.files).append(path)
-            elif not is_link and entry.name in ("setup.py", "setup.cfg"):
-                self.listing.setups.append(path)
-            elif not is_link and depth <= SCRIPTS_DEPTH and entry.name.endswith(".py"):
-                self.listing.scripts += [path] * (len(self.listing.scripts) < MAX_SCRIPTS)
+            if not _is_directory(entry):
+                self._list_file(path, entry.name, is_link, depth)
+            elif not _is_left_out(path) and self._is_searched(path, entry.name, is_link, depth):
+                yield path
+
+    def _is_searched(self, path: str, name: str, is_link: bool, depth: int) -> bool:
+        """True if a directory is searched now. Links are searched later, or listed."""
+        if depth >= self.deepest:
+            if self.deepest == MAX_DEPTH:
+                self.listing.skipped.append(f"{path} was not read: more than {MAX_DEPTH} levels deep")
+        elif not is_link:
+            return True
+        elif _files.inside(self.root, path):
+            self.linked_directories.append((path, depth + 1))
+        elif name == "requirements":
+            self.listing.skipped.append(f"{path} is a link that leads out of the project, and was not read")
+        else:
+            self.listing.outside.append(path)
+        return False
+
+    def _list_file(self, path: str, name: str, is_link: bool, depth: int) -> None:
+        if is_read_always(path):
+            (self.linked_files if is_link else self.listing.files).append(path)
+        elif not is_link:
+            if len(self.listing.others) < MAX_OTHERS:
+                self.listing.others.append(path)
+            if depth <= SCRIPTS_DEPTH and name.endswith(".py") and len(self.listing.scripts) < MAX_SCRIPTS:
+                self.listing.scripts.append(path)
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:
@@ -154,36 +167,8 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
 
 def _is_left_out(path: str) -> bool:
     name = os.path.basename(path)
-    hidden = name.startswith(".") and name != ".github"
+    hidden = name.startswith(".") and name not in SHOWN
     return hidden or name in LEFT_OUT or os.path.exists(os.path.join(path, "pyvenv.cfg"))
-
-
-def _is_read(path: str) -> bool:
-    directory, name = os.path.split(path)
-    return (
-        FILES.fullmatch(name.lower()) is not None
-        or (os.path.basename(directory) == "requirements" and name.endswith((".txt", ".in")))
-        or (os.path.join(".github", "workflows") in directory and name.endswith((".yml", ".yaml")))
-    )
-
-
-def unread_setups(listing: Listing) -> Iterator[Tuple[str, str]]:
-    """Yield the distributions of Lightning that ``setup.py`` or ``setup.cfg`` name, each with a sentence.
-
-    These files are not evaluated, since only a build can do that. For a file that cannot be read, the distribution is
-    "".
-    """
-    for path in listing.setups:
-        try:
-            text = _files.read_text(path, _files.MAX_PARSED)
-        except UsageError as error:
-            yield "", str(error)
-            continue
-        first: Dict[str, int] = {}
-        for number, name, _ in lines_of(_files.lines(text)):
-            first.setdefault(name, number)
-        for name, number in first.items():
-            yield name, f"{path}, line {number}, names {name}, and was not read"
 
 
 _IMPORTS = re.compile(rb"^[ \t]*(?:import|from)[ \t]+lightning_patches\b", re.MULTILINE)
@@ -198,3 +183,33 @@ def imports_patches(listing: Listing) -> bool:
         except UsageError:
             continue
     return False
+
+
+def mentions(paths: Iterable[str]) -> Iterator[Gap]:
+    """Yield the files that are not supported, and that require, install or import Lightning."""
+    for path in paths:
+        text = peek(path)
+        lines = _files.lines(text) if "lightning" in text.lower() else []
+        if any(map(IMPORT.match, lines)):
+            yield Gap(path, "imports Lightning, and no file here requires a release", Kind.NO_RELEASE)
+        line = next((number for number, line in enumerate(lines, 1) if _NAMES_LIGHTNING.search(line)), 0)
+        if line:
+            yield Gap(f"{path}, line {line},", "names Lightning in a form that `audit` does not read")
+
+
+def peek(path: str) -> str:
+    """Return the text of a file; "" for files that are large, or not text."""
+    try:
+        content = _files.read(path, MAX_PEEKED)
+    except UsageError:
+        return ""
+    return "" if b"\0" in content[:4096] else content.decode("utf-8", "replace")
+
+
+_NAME = r"(?<![\w./-])(?:pytorch[-_])?lightning(?:\[[\w, ]*\])?(?![\w/-]|\.\w)"
+_NAMES_LIGHTNING = re.compile(
+    rf"^(?!\s*#).*(?:\b(?:install|add)\b.*{_NAME}|{_NAME}[\"']?\s*(?:[=<>~!]=?|:|\s)\s*[\"']?[=<>~^]*\s*v?\d+\.)|"
+    r"^[\s*\"'-]*pytorch[-_]lightning[\"',\s]*$",
+    re.IGNORECASE,
+)
+"""A line that installs Lightning, or requires a release of it."""

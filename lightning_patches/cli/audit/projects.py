@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import os
 import re
 from dataclasses import dataclass, field
@@ -11,13 +12,15 @@ from typing import NamedTuple
 from lightning_patches.cli._exit_status import UsageError
 from lightning_patches.cli.audit import collect, directories, requirements
 from lightning_patches.cli.audit.collect import Collected, Gaps, LightningRequirement
-from lightning_patches.cli.audit.sources.items import Place
-from lightning_patches.cli.audit.sources.readers import READ, is_dockerfile
+from lightning_patches.cli.audit.sources.items import Gap, Kind, Place
+from lightning_patches.cli.audit.sources.readers import READ, is_dockerfile, is_read_if_named
 from lightning_patches.cli.audit.sources.workflow import checkout_of
 from lightning_patches.known.releases import DISTRIBUTIONS
 
 _LOCKED = ("pyproject.toml", "pipfile", "pixi.toml")
 """Files whose requirements are ignored if the same directory has a lock file."""
+MAX_SKIPPED = 20
+"""Most unread files and directories that are named."""
 
 
 class Found(NamedTuple):
@@ -43,34 +46,47 @@ class Project:
 
 
 def read_directory(directory: str) -> Project:
-    """Find the requirements in all files of a directory.
+    """Find the requirements in all files of a directory. Other files with Lightning are gaps.
 
     Raises:
         UsageError: the directory has no supported file.
     """
     listing = directories.list_files(directory)
-    if not listing.files and not listing.skipped:
-        raise UsageError(f"{directory} has no file that `audit` reads. It reads {READ}.")
-    place, budget = Place(directory), collect.Budget()
+    files = _read_files(listing, Place(directory))
+    has_patches = directories.imports_patches(listing) or any(file.has_patches for file in files.values())
+    found = [Found(one, file, has_patches) for file in files.values() for one in file.found]
     gaps = Gaps()
-    files: list[Collected] = []
-    for path in listing.files:
-        # A Dockerfile does not name its build context: try its directory and the project's directory.
-        contexts = ("", directory) if is_dockerfile(path) else ("",)
-        tried = [collect.collect(path, place, context, budget) for context in contexts]
-        file = min(tried, key=lambda one: len(one.gaps.trouble) + len(one.gaps.unclear) + len(one.gaps.skipped))
-        files.append(file)
-        gaps.trouble += few(file.gaps.trouble)
-        gaps.skipped += few(file.gaps.skipped)
-        gaps.unclear += few(file.gaps.unclear) if not file.found else []
-    has_patches = directories.imports_patches(listing) or any(file.has_patches for file in files)
-    found = [Found(one, file, has_patches) for file in files for one in file.found]
-    named = {one.requirement.distribution for one in found}
-    for name, text in directories.unread_setups(listing):
-        (gaps.unclear if name in named else gaps.skipped).append(text)
-    gaps.skipped += few(listing.skipped, 20)
-    gaps.unclear += few(listing.outside)
+    for gap in itertools.chain.from_iterable(file.gaps for file in files.values()):
+        if not (gap.kind is Kind.NOT_A_REQUIREMENT or (found and gap.kind in (Kind.NO_RELEASE, Kind.FOREIGN))):
+            gaps.add(gap)
+    for text in listing.skipped[:MAX_SKIPPED]:
+        gaps.add(Gap("", text))
+    for path in listing.outside:
+        gaps.add(Gap(path, "is a link that leads out of the project", Kind.NOTE))
+    if not found and not gaps.trouble:
+        named = {path for path, file in files.items() if file.gaps.skipped}
+        for gap in directories.mentions(path for path in (*listing.files, *listing.others) if path not in named):
+            gaps.add(gap)
+    if not files and not len(gaps):
+        raise UsageError(f"{directory} has no file that `audit` reads. It reads {READ}.")
     return Project(_without_locked(found), gaps)
+
+
+def _read_files(listing: directories.Listing, place: Place) -> dict[str, Collected]:
+    budget = collect.Budget()
+    files = {path: _collect(path, place, budget) for path in listing.files}
+    for path in listing.others:
+        if is_read_if_named(path, directories.peek(path)):
+            file = _collect(path, place, budget)
+            if file.found or not file.gaps.trouble:
+                files[path] = file
+    return files
+
+
+def _collect(path: str, place: Place, budget: collect.Budget) -> Collected:
+    # A Dockerfile does not name its build context: try its directory and the project's directory.
+    contexts = ("", place.root) if is_dockerfile(path) else ("",)
+    return min((collect.collect(path, place, context, budget) for context in contexts), key=lambda one: len(one.gaps))
 
 
 def _without_locked(found: list[Found]) -> list[Found]:
@@ -101,7 +117,9 @@ def read_command_line(specs: list[str], paths: list[str], context: str) -> Proje
     project = Project([Found(_parse(spec), Collected()) for spec in specs])
     for path in paths:
         collected = collect_file(path, context)
-        project.gaps.skipped += few(collected.gaps.skipped)
+        for gap in collected.gaps:
+            if gap.kind in (Kind.SKIPPED, Kind.NO_RELEASE):
+                project.gaps.add(gap)
         has_patches = collected.has_patches
         if collected.found and not has_patches:
             top = checkout_of(path) or os.path.dirname(path) or "."
@@ -170,9 +188,3 @@ def _not_lightning(spec: str) -> str:
 
 def _may_be_a_file(spec: str) -> bool:
     return re.fullmatch(r"[\w. -]+", spec) is not None
-
-
-def few(texts: list[str], most: int = 3) -> list[str]:
-    """Return the first texts, and a text with the number of the others."""
-    some = list(dict.fromkeys(texts))
-    return some if len(some) <= most else [*some[:most], f"there are {len(some) - most} more of these"]

@@ -116,7 +116,9 @@ def headline(one: Audited) -> str:
     text = f"{what} has {len(counted)} known bug{'s' if len(counted) != 1 else ''}{': ' if parts else ''}{parts}."
     more = len(one.bugs) - len(counted)
     if more:
-        text += f" {more} more occur{'s' if more == 1 else ''} only with an older torch."
+        machines = sorted({bug.machine for bug in one.bugs} - {""})
+        conditions = [*(f"on {machine}" for machine in machines), *["with an older torch"] * (more > len(machines))]
+        text += f" {more} more occur{'s' if more == 1 else ''} only {' or '.join(conditions)}."
     if gate.is_unknown(one.version, ()):
         text += " Releases 1.5 to 1.7 were checked only for bugs that keep them from running with current packages."
     return text
@@ -130,7 +132,7 @@ def advice(one: Audited) -> str:
         return f"pin a release, or install it and run `lightning-patches audit` there. {_KNOWN}"
     if not one.known and not one.bugs:
         return f"check the version number, or use a known release. {_KNOWN}"
-    unpatched = [bug.record for bug in one.bugs if isinstance(bug.record, Unpatched)]
+    unpatched = [bug.record for bug in one.bugs if isinstance(bug.record, Unpatched) and not bug.machine]
     steps = [*_without_patch(one.distribution, unpatched)]
     covered = sum(bug.covered and bug.is_counted for bug in one.bugs)
     if covered and not one.has_patches:

@@ -59,10 +59,10 @@ def _write_releases(report: Report) -> None:
 
 def _write_nothing(report: Report) -> None:
     text = NOTHING
-    if report.gaps.trouble or report.gaps.unclear:
+    if report.gaps.trouble:
         text = "Some files may require Lightning, but could not be parsed. The others do not require it."
-    elif report.gaps.skipped:
-        text = "The files that were read do not require Lightning. Some files were not read."
+    elif len(report.gaps):
+        text = "No file that `audit` reads names Lightning."
     _output.write(text)
     _output.write("Do: name the file that requires it, or a release: `lightning-patches audit lightning==2.2.5`.")
 

@@ -20,5 +20,7 @@ def read_environment(dependencies: list[Any], source: Source) -> Iterator[Item]:
         if isinstance(item, dict):
             for line in item.get("pip") or ():
                 yield from read_pip_line(line, line.line, source, ("pip",))
+        elif item.startswith("-"):  # MLflow's python_env.yaml: "-r requirements.txt"
+            yield from read_pip_line(item, item.line, source)
         else:
             yield Spec(conda_spec(item), item.line, group=("conda",))

@@ -16,13 +16,11 @@ from typing import Iterator, NamedTuple, Optional
 from lightning_patches.cli import _files
 from lightning_patches.cli._exit_status import UsageError
 from lightning_patches.cli.audit.sources.commands import Shell
-from lightning_patches.cli.audit.sources.items import Checkout, Item, Place, Source, Spec, Unclear
+from lightning_patches.cli.audit.sources.items import Checkout, Gap, Item, Kind, Place, Source, Spec
 from lightning_patches.cli.audit.sources.lines import logical_lines, uses_patches
 
 MAX_COPIES = 100
 """Most copies of a Dockerfile, and most sources of a copy."""
-MAX_EXPANDED = 1 << 20
-"""Most characters of expanded variables in one Dockerfile."""
 MAX_LOOKUPS = 10_000
 """Most copies that are searched for files."""
 
@@ -37,7 +35,9 @@ def read_dockerfile(source: Source) -> Iterator[Item]:
     for number, instruction, rest in _instructions(_files.lines(source.text)):
         yield from uses_patches(f"{instruction} {rest}")
         yield from dockerfile.read(number, instruction, rest)
-    yield Unclear(f"{source.path} does not install Lightning by name; its base image may contain Lightning", True)
+    if not dockerfile.is_plain:
+        what = "does not install Lightning by name; its base image may contain Lightning"
+        yield Gap(source.path, what, Kind.FOREIGN)
 
 
 class _Copy(NamedTuple):
@@ -74,31 +74,36 @@ class _Image(Checkout):
     """The file system of an image: the files of the build context that were copied."""
 
     def __init__(self, root: str, project: Place, file: str) -> None:
-        super().__init__(root, project)
-        self.copies: list[_Copy] = []
+        super().__init__(project, root)
+        self.copied: list[_Copy] = []
         self._file = file
         self._lookups_left = MAX_LOOKUPS
 
+    @property
+    def outside(self) -> str:
+        return "is not in the project, or not copied from it"
+
     def locate(self, path: str) -> Optional[str]:
-        copies = self.copies[::-1] if self._lookups_left >= 0 else []
+        copies = self.copied[::-1] if self._lookups_left >= 0 else []
         sources = [source for copy in copies for source in copy.sources_of(path)]
-        self._lookups_left -= 1 + len(self.copies) + 10 * len(sources)
+        self._lookups_left -= 1 + len(self.copied) + 10 * len(sources)
         if self._lookups_left < 0:
             raise UsageError(f"{self._file} cannot be read: it has too many copies")
         return next(filter(None, map(super().locate, sources)), None)
 
 
 class _Dockerfile:
+    is_plain = True
+    """False if a base image may contain Lightning."""
+
     def __init__(self, source: Source) -> None:
         self._path = source.path
         project = Place(source.context) if source.context else source.place
         self._image = _Image(source.context or source.directory, project, source.path)
-        self._shell = Shell(source, self._image, self._expand)
+        self._shell = Shell(source, self._image)
         self._stage = ""
         self._directories: dict[str, str] = {}
         """Name of a stage -> its working directory."""
-        self._variables: dict[str, str] = {}
-        self._expansions_left = MAX_EXPANDED
 
     def read(self, number: int, instruction: str, rest: str) -> Iterator[Item]:
         """Read an instruction.
@@ -111,41 +116,24 @@ class _Dockerfile:
         Raises:
             UsageError: the Dockerfile is too large.
         """
-        copies = self._image.copies
+        copies = self._image.copied
         if instruction in ("ARG", "ENV"):
             self._set_variables(rest)
         elif instruction == "FROM":
-            yield from self._begin_stage(self._expand(rest).split())
+            yield from self._begin_stage(self._shell.expand(rest).split())
         elif instruction == "WORKDIR":
-            self._shell.directory = self._directories[self._stage] = self._shell.path(self._expand(rest.strip()))
+            self._shell.directory = self._directories[self._stage] = self._shell.path(self._shell.expand(rest.strip()))
         elif instruction in ("COPY", "ADD"):
             copies += self._copies(rest.partition("\n")[0])
             if len(copies) > MAX_COPIES:
                 raise UsageError(f"{self._path} cannot be read: it has more than {MAX_COPIES} copies.")
-        elif instruction == "RUN":
-            before = len(copies)
+        elif instruction in ("RUN", "CMD", "ENTRYPOINT"):
+            before, directory = len(copies), self._shell.directory
             copies += self._mounts(rest)
-            for _, line in logical_lines(rest.split("\n")):
+            for _, line in logical_lines(" ".join(_listed(rest) or [rest]).split("\n")):
                 yield from self._shell.read(line, number)
             del copies[before:]
-
-    def _expand(self, text: str) -> str:
-        """Expand ``$NAME``, ``${NAME}`` and ``${NAME:-default}``. Unset variables are not changed.
-
-        Raises:
-            UsageError: the expanded variables of this Dockerfile are too long.
-        """
-        if "$" not in text:
-            return text
-
-        def value(found: re.Match[str]) -> str:
-            expanded = self._variables.get(found[1] or found[3], found[2] or found[0])
-            self._expansions_left -= len(expanded)
-            if self._expansions_left < 0:
-                raise UsageError(f"{self._path} cannot be read: its variables expand to more than 1 MB of text")
-            return expanded
-
-        return re.sub(r"\$(?:\{(\w{1,99})(?::?-([^{}]{0,999}))?\}|(\w{1,99}))", value, text)[: _files.MAX_LINE]
+            self._shell.directory = directory
 
     def _set_variables(self, rest: str) -> None:
         words = _words(rest)
@@ -154,12 +142,16 @@ class _Dockerfile:
         for word in words:
             name, equals, value = word.partition("=")
             if equals:
-                self._variables[name] = self._expand(value)
+                self._shell.variables[name] = self._shell.expand(value)
 
     def _begin_stage(self, words: list[str]) -> Iterator[Spec]:
         words = [word for word in words if not word.startswith("--")] or [""]
         self._shell.directory = self._directories.get(words[0].lower(), "/")
         self._stage = words[2].lower() if len(words) > 2 and words[1].lower() == "as" else ""
+        if words[0].lower() not in self._directories and not _PLAIN_IMAGE.fullmatch(
+            words[0].rpartition("/")[2].lower()
+        ):
+            self.is_plain = False
         self._directories[self._stage] = self._shell.directory
         for pattern, spec in _BASE_IMAGES:
             found = pattern.match(words[0].rpartition("/")[2])
@@ -171,13 +163,8 @@ class _Dockerfile:
         while words and words[0].startswith("--"):
             if words.pop(0).startswith("--from="):  # another stage or another image
                 return
-        if words and words[0].startswith("["):
-            try:
-                listed = json.loads(" ".join(words))
-            except (ValueError, RecursionError):
-                return
-            words = [word for word in listed if isinstance(word, str)] if isinstance(listed, list) else []
-        words = [self._expand(word) for word in words]
+        words = _listed(" ".join(words)) or words
+        words = [self._shell.expand(word) for word in words]
         if len(words) > 1:
             sources = [_in_context(word) for word in words[:-1][:MAX_COPIES] if "://" not in word]
             yield _Copy(sources, self._shell.path(words[-1]))
@@ -190,7 +177,7 @@ class _Dockerfile:
             source = options.get("source", options.get("src", "/"))
             target = options.get("target", options.get("dst", options.get("destination", "")))
             if options.get("type", "bind") == "bind" and target and "from" not in options:
-                yield _Copy([_in_context(self._expand(source))], self._shell.path(self._expand(target)))
+                yield _Copy([_in_context(self._shell.expand(source))], self._shell.path(self._shell.expand(target)))
 
 
 _BASE_IMAGES = (
@@ -198,6 +185,12 @@ _BASE_IMAGES = (
     (re.compile(r"pytorch:(\d+\.\d+\.\d+)"), "torch=={}"),
 )
 """Patterns for the last part of an image's name -> the package version of such an image."""
+_PLAIN_IMAGE = re.compile(
+    r"(?:(?:python|pytorch|cuda|ubuntu|debian|alpine|fedora|centos|rockylinux|amazonlinux|tensorflow|node|golang|"
+    r"rust|gcc|nginx|jax|uv|julia|openjdk|r-base|tritonserver)|[\w-]*(?:conda|mamba|miniforge|-notebook)[\w-]*|scratch)"
+    r"(?:[:@].*)?"
+)
+"""Names of images without Lightning."""
 _INSTRUCTION = re.compile(r"\s*([A-Za-z]+)\s+(.*)", re.DOTALL)
 _HEREDOC = re.compile(r"<<-?[\"']?([A-Za-z_]\w{0,99})")
 
@@ -242,6 +235,17 @@ def _words(text: str) -> list[str]:
         return shlex.split(text)
     except ValueError:
         return text.split()
+
+
+def _listed(text: str) -> list[str]:
+    """Parse the JSON form of an instruction: ``["pip", "install", "lightning"]``. Return an empty list for others."""
+    if not text.lstrip().startswith("["):
+        return []
+    try:
+        listed = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    return [word for word in listed if isinstance(word, str)] if isinstance(listed, list) else []
 
 
 def _in_context(path: str) -> str:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import posixpath
-from typing import Any, Callable, Iterator, NamedTuple, Optional, Tuple, Union
+from enum import Enum
+from typing import Any, Callable, Iterator, NamedTuple, Optional, Set, Tuple, Union
 
 from lightning_patches.cli import _files
 
 Group = Tuple[str, ...]
 """Packages that are installed together: by one command of a Dockerfile, or with one extra of a project."""
+PROJECT_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
+"""The files with the requirements of a directory that pip installs."""
+MAX_PARTS = 10
+"""Most directories above a file that are searched for."""
 
 
 class Place:
@@ -30,32 +35,62 @@ class Place:
         """The end of a sentence about a path outside of this place."""
         return f"is not in the project, {self.root}"
 
+    @property
+    def is_foreign(self) -> bool:
+        """True if missing files are in other repositories."""
+        return False
+
     def locate(self, path: str) -> Optional[str]:
         """Return the path on this machine; ``None`` if it is outside of this place."""
         return path if _files.inside(self.root, path) else None
 
+    def existing(self, directory: str, names: Tuple[str, ...]) -> Iterator[str]:
+        """Yield the paths of those files that a directory of this place contains."""
+        for name in names:
+            path = str(self.paths.normpath(self.paths.join(directory, name)))
+            located = self.locate(path)
+            if located and os.path.isfile(located):
+                yield path
+
 
 class Checkout(Place):
-    """The file system in which commands of a workflow or notebook run. Its root is a directory of the project.
+    """The file system in which the commands of a workflow, script or notebook run.
 
     Args:
-        root: the directory.
-        project: the project. Files outside of it are not read, even if links in ``root`` lead to them.
+        project: the project. Files outside of it are not read, even if links in a root lead to them.
+        roots: the directories of the project that the working directory may be.
     """
 
     paths: Any = posixpath
 
-    def __init__(self, root: str, project: Place) -> None:
-        super().__init__(root)
+    def __init__(self, project: Place, *roots: str) -> None:
+        super().__init__(roots[0])
+        self.copies: Set[str] = set()
+        """Directories with a copy of the project."""
+        self.has_clones = False
+        """True if other repositories are cloned. Then missing files are in them."""
         self._project = project
+        self._roots = roots
 
     @property
     def outside(self) -> str:
-        return "is not in the project, or not copied from it"
+        return "is not in the project"
+
+    @property
+    def is_foreign(self) -> bool:
+        return self.has_clones
 
     def locate(self, path: str) -> Optional[str]:
-        found = os.path.normpath(os.path.join(self.root, path.lstrip("/")))
-        real = _files.inside(self.root, found)
+        copied = [path[len(copy) :] for copy in self.copies if path.startswith(f"{copy}/")]
+        parts = path.split("/")
+        # A script may run in a container that has the project in another directory.
+        moved = ["/".join(parts[start:]) for start in range(2, min(len(parts), MAX_PARTS))]
+        found = (self._locate(root, one) for one in (path, *copied, *moved) for root in self._roots)
+        return next(filter(None, found), None)
+
+    def _locate(self, root: str, path: str) -> Optional[str]:
+        found = os.path.normpath(os.path.join(root, path.lstrip("/")))
+        real = _files.inside(root, found)
         return found if real and _files.inside(self._project.root, real) and os.path.isfile(real) else None
 
 
@@ -117,7 +152,7 @@ class Include(NamedTuple):
         line: the line that names it; 0 if unknown.
         group: the group of all its requirements.
         is_requirements_file: True if pip reads it as a requirements file, independent of its name.
-        is_needed: False if the command also works without the file.
+        written: the path as it is written in the file; "" for ``path``.
     """
 
     path: str
@@ -125,30 +160,37 @@ class Include(NamedTuple):
     line: int = 0
     group: Group = ()
     is_requirements_file: bool = False
-    is_needed: bool = True
+    written: str = ""
 
 
-class Unclear(NamedTuple):
-    """A line or file whose packages are unknown.
+class Kind(Enum):
+    """The effect of a gap."""
+
+    UNREADABLE = "a file that cannot be read or parsed"
+    SKIPPED = "not read, although it may require Lightning"
+    NO_RELEASE = "requires Lightning without a release; does not matter if the project requires a release elsewhere"
+    FOREIGN = "may contain Lightning; does not matter if the project requires Lightning elsewhere"
+    NOTE = "has no effect on the exit status"
+    NOT_A_REQUIREMENT = "matters only if the user names the file"
+
+
+class Gap(NamedTuple):
+    """A part of a file whose packages are unknown. ``f"{where} {what}."`` is a sentence.
 
     Args:
-        text: a sentence without its full stop.
-        if_none: True if this matters only if the file and its includes do not require Lightning.
+        where: the file, its line, or a file that it names.
+        what: the rest of the sentence, which begins with a verb.
+        kind: its effect.
     """
 
-    text: str
-    if_none: bool = False
-
-
-class Skipped(NamedTuple):
-    """A sentence, without its full stop, about a part that was not read, although it may require Lightning."""
-
-    text: str
+    where: str
+    what: str
+    kind: Kind = Kind.SKIPPED
 
 
 class Locks(NamedTuple):
     """A sign that a tool locks this project for all Pythons that it allows."""
 
 
-Item = Union[Spec, Include, Unclear, Skipped, Locks]
+Item = Union[Spec, Include, Gap, Locks]
 Reader = Callable[[Source], Iterator[Item]]

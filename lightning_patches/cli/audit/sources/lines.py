@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Iterator
 
-from lightning_patches.cli.audit.sources.items import Group, Include, Item, Skipped, Source, Spec
+from lightning_patches.cli.audit.sources.items import PROJECT_FILES, Gap, Group, Include, Item, Source, Spec
 
 WITH_FILE = ("-r", "-c", "--requirement", "--constraint")
 """Options of pip that include a file."""
+EDITABLE = ("-e", "--editable")
 _HAS_PATCHES = re.compile(r"lightning[-_]patches|LIGHTNING_PATCHES[\s=:]{1,2}[\"']?(?!0|off|false|none)")
 
 
@@ -51,13 +52,25 @@ def read_pip_line(line: str, number: int, source: Source, group: Group = ()) -> 
     option, value = option_of(line)
     if option in WITH_FILE:
         if "://" in value:
-            yield Skipped(f"{source.path}, line {number}: the included file is a URL, and was not downloaded")
+            yield Gap(f"{source.path}, line {number}: the included file", "is a URL, and was not downloaded")
         else:
             yield Include(source.beside(value), source.place, number, group, is_requirements_file=True)
         return
-    line = _without_options(value if option in ("-e", "--editable") else line)
-    if line:
+    line = _without_options(value if option in EDITABLE else line)
+    if is_directory(line):
+        files = source.place.existing(source.beside(line.partition("[")[0]), PROJECT_FILES)
+        yield from (Include(path, source.place, number, group) for path in files)
+    elif line:
         yield Spec(line, number, group=group, is_line=True)
+
+
+def is_directory(text: str) -> bool:
+    """True if pip installs the project of a directory for this text."""
+    return (
+        (text.startswith((".", "/", "~")) or re.fullmatch(r"[\w.-]+(?:/[\w.-]+)+/?(?:\[[\w,-]+\])?", text) is not None)
+        and " " not in text
+        and not text.endswith((".whl", ".gz", ".zip"))
+    )
 
 
 def is_path(line: str) -> bool:
@@ -73,12 +86,12 @@ def _without_comment(line: str) -> str:
 
 
 def _without_options(line: str) -> str:
-    return re.split(r"\s--", line, maxsplit=1)[0].strip() if "--" in line else line
+    return re.split(r"\s-", line, maxsplit=1)[0].strip() if " -" in line or "\t-" in line else line
 
 
 def option_of(line: str) -> tuple[str, str]:
     """Split ``-r x``, ``-rx`` or ``--requirement=x`` into option and value. Both are "" for other texts."""
-    for option in (*WITH_FILE, "-e", "--editable") if line.startswith("-") else ():
+    for option in (*WITH_FILE, *EDITABLE) if line.startswith("-") else ():
         rest = line[len(option) :]
         if line.startswith(option) and (rest[:1] in (" ", "\t", "=") or (rest and option[1] != "-")):
             return option, rest.lstrip(" \t=").strip("'\"")

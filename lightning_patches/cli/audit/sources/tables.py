@@ -6,7 +6,7 @@ from typing import Any, Iterator
 
 from lightning_patches.cli import _files
 from lightning_patches.cli.audit.requirements import specifier
-from lightning_patches.cli.audit.sources.items import Include, Item, Locks, Source, Spec, Unclear
+from lightning_patches.cli.audit.sources.items import PROJECT_FILES, Gap, Include, Item, Kind, Locks, Source, Spec
 
 UNKNOWN_ADDRESS = "https://unknown.invalid"
 """The URL of a requirement that is installed from a directory or repository, and so has no known release."""
@@ -39,7 +39,10 @@ def read_pyproject(source: Source) -> Iterator[Item]:
     for name in [files] if isinstance(files, str) else files:
         yield Include(source.beside(name), source.place, is_requirements_file=True)
     if not files and "dependencies" in project.get("dynamic", ()):
-        yield Unclear(f"{source.path} leaves its dependencies to the build (dynamic)", if_none=True)
+        yield from (
+            Include(path, source.place) for path in source.place.existing(source.beside("."), PROJECT_FILES[1:])
+        )
+        yield Gap(source.path, "leaves its dependencies to the build (dynamic)", Kind.FOREIGN)
 
 
 def read_pixi(source: Source) -> Iterator[Item]:
