@@ -5,7 +5,7 @@ annotations, because ``typing`` would compile each of them from a string at star
 """
 
 import importlib
-from typing import Any, Callable, FrozenSet, Literal, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Literal, NamedTuple, Optional, Tuple
 
 _OLD = (">=1.5.", ">=1.6.", ">=1.7.")
 Group = Literal["correctness", "crash", "hang", "security", "compat", "performance"]
@@ -169,8 +169,6 @@ class Patch(NamedTuple):
     """The backport of one fix, or a warning.
 
     Args:
-        name: kebab-case name of the subject; see :func:`name_and_title`.
-        title: one line that says what the patch does.
         group: the kind of bug.
         affected: version ranges of Lightning with the bug, as specifiers (``">=2.1.0,<2.4.0"``); one of them must
             match. Releases 1.5 to 1.7 have a separate range (``">=1.5.0,<1.8.0"``): the patch makes them run with
@@ -200,12 +198,14 @@ class Patch(NamedTuple):
             wraps it instead.
         fixed_by: for a ``warn-...`` patch, the patches that fix the bug. If a fork has one of them, the engine skips
             the warning.
-        module: for a record of the index (``patches/_index.py``), the module in :mod:`lightning_patches.patches` that
-            has the :attr:`whole` patch.
+        name: the name of the patch's file, in kebab case. ``scripts/renew`` writes this and the next fields into the
+            index (``patches/_index.py``).
+        title: first paragraph of its docstring, without a full stop: what the patch does.
+        below: the patches that this one wraps, directly (``after``) or indirectly.
+        module: for a record of the index, the module in :mod:`lightning_patches.patches` that has the :attr:`whole`
+            patch.
     """
 
-    name: str
-    title: str
     group: Group
     affected: Tuple[str, ...]
     targets: Tuple[Target, ...]
@@ -223,6 +223,9 @@ class Patch(NamedTuple):
     after: Tuple[str, ...] = ()
     around: Tuple[str, ...] = ()
     fixed_by: Tuple[str, ...] = ()
+    name: str = ""
+    title: str = ""
+    below: Tuple[str, ...] = ()
     module: str = ""
 
     @property
@@ -231,25 +234,12 @@ class Patch(NamedTuple):
         if not self.module:
             return self
         found: Patch = importlib.import_module(f"lightning_patches.patches.{self.module}").PATCH
-        return found
+        return found._replace(name=self.name, title=self.title, below=self.below)
 
     def with_code(self, target: Target) -> Tuple["Patch", Target]:
         """Return the :attr:`whole` patch and its target that corresponds to ``target``."""
         whole = self.whole
         return whole, whole.targets[self.targets.index(target)]
-
-    @property
-    def below(self) -> FrozenSet[str]:
-        """The patches that this one wraps, directly (``after``) or indirectly."""
-        index = {patch.name: patch for patch in importlib.import_module("lightning_patches.patches").index()}
-        found: Set[str] = set()
-        left = list(self.whole.after)
-        while left:
-            name = left.pop()
-            if name in index and name not in found:
-                left += index[name].whole.after
-            found.add(name)
-        return frozenset(found)
 
     @property
     def kind(self) -> Kind:
@@ -307,19 +297,3 @@ class Patch(NamedTuple):
     def numbers(self) -> Tuple[int, ...]:
         """Issue and pull request numbers that select this patch in the toggle."""
         return (*self.upstream.issues, *self.upstream.pull_requests)
-
-
-def name_and_title(module: str, doc: Optional[str]) -> Tuple[str, str]:
-    """Return a patch's name, from the name of its file, and its title, from the first paragraph of its docstring.
-
-    ``python -OO`` removes docstrings. The title then comes from the index.
-
-    Args:
-        module: ``__name__`` of the patch's module.
-        doc: its ``__doc__``.
-    """
-    name = module.rpartition(".")[2].replace("_", "-")
-    if doc is None:
-        index = importlib.import_module("lightning_patches.patches").index()
-        return name, next((patch.title for patch in index if patch.name == name), "")
-    return name, " ".join(doc.partition("\n\n")[0].split()).rstrip(".")

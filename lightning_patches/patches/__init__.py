@@ -6,11 +6,7 @@ helpers.
 
 from __future__ import annotations
 
-import heapq
-import importlib
-import pkgutil
 from functools import lru_cache
-from typing import Iterable
 
 from lightning_patches.patch import RENAMED, Patch
 
@@ -24,47 +20,8 @@ def index() -> tuple[Patch, ...]:
 
 @lru_cache(maxsize=None)
 def all_patches() -> tuple[Patch, ...]:
-    """Import and return all patches."""
-    found: list[Patch] = []
-    for subject in pkgutil.iter_modules(__path__):
-        if not subject.ispkg:
-            continue
-        package = importlib.import_module(f"{__name__}.{subject.name}")
-        files = [file.name for file in pkgutil.iter_modules(package.__path__) if not file.name.startswith("_")]
-        found += [importlib.import_module(f"{package.__name__}.{name}").PATCH for name in files]
-    return layered(found)
-
-
-def layered(patches: Iterable[Patch]) -> tuple[Patch, ...]:
-    """Sort patches by name, but each one after the patches in its ``after``.
-
-    Raises:
-        ValueError: two patches have the same name, or ``after`` names an unknown patch or forms a cycle.
-    """
-    given = list(patches)
-    names = [patch.name for patch in given]
-    if len(set(names)) != len(names):
-        raise ValueError(f"two patches share a name: {sorted({name for name in names if names.count(name) > 1})}")
-    left = {patch.name: patch for patch in given}
-    above: dict[str, list[str]] = {name: [] for name in names}
-    for patch in given:
-        for below in patch.after:
-            if below not in left:
-                raise ValueError(f"{patch.name} must come after {below}, which does not exist")
-            above[below].append(patch.name)
-    waits = {patch.name: len(patch.after) for patch in given}
-    free = [name for name in names if not waits[name]]
-    heapq.heapify(free)
-    ordered: list[Patch] = []
-    while free:
-        ordered.append(left.pop(heapq.heappop(free)))
-        for name in above[ordered[-1].name]:
-            waits[name] -= 1
-            if not waits[name]:
-                heapq.heappush(free, name)
-    if left:
-        raise ValueError(f"these patches come after one another: {sorted(left)}")
-    return tuple(ordered)
+    """Import and return all patches of the index."""
+    return tuple(record.whole for record in index())
 
 
 def find(key: str) -> tuple[Patch, ...]:

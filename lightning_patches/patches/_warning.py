@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
+from types import ModuleType
 from typing import Any, Callable, Dict, Optional, Tuple
 
 from lightning_patches import notices
 from lightning_patches.engine.attributes import is_applied_to
 from lightning_patches.engine.distributions import diffs_in, upstream_module
-from lightning_patches.patch import Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Impact, Patch, Target
 from lightning_patches.patches import index
 
 warn = functools.partial(notices.warn_once, stacklevel=4)
@@ -95,10 +96,8 @@ def is_applied(name: str, namespace: str) -> bool:
 
 
 def warning(
-    module: str,
-    doc: Optional[str],
     *targets: Target,
-    fixes: Tuple[Patch, ...] = (),
+    fixes: Tuple[ModuleType, ...] = (),
     when: str = "",
     after: Tuple[str, ...] = (),
     note: str = "",
@@ -107,23 +106,21 @@ def warning(
     """Return the record of a patch that only warns.
 
     Args:
-        module: ``__name__`` of the patch's module.
-        doc: its ``__doc__``.
         targets: the observed functions.
-        fixes: the patches that fix the bug. The first one has the releases, the effect and the numbers, unless they are
-            in ``fields``.
+        fixes: the modules of the patches that fix the bug. The first one has the releases, the effect and the numbers,
+            unless they are in ``fields``.
         when: completes the sentence "it warns once" of the note.
         after: the patches that this one wraps, in addition to ``fixes``.
         note: more sentences of the note.
         fields: other fields of the record.
     """
-    names = tuple(patch.name for patch in fixes)
+    names = tuple(fix.__name__.rpartition(".")[2].replace("_", "-") for fix in fixes)
     if fixes:
-        known = {"affected": fixes[0].affected, "upstream": fixes[0].upstream, "fixed_by": names}
-        fields = {**known, "impact": Impact(fixes[0].impact.summary), **fields}
+        first = fixes[0].PATCH
+        known = {"affected": first.affected, "upstream": first.upstream, "fixed_by": names}
+        fields = {**known, "impact": Impact(first.impact.summary), **fields}
         note = f"{_fixed_by(names)} {note}"
     return Patch(
-        *name_and_title(module, doc),
         group="correctness",
         targets=targets,
         after=(*names, *after),

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _attach_model_callbacks(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -24,7 +24,6 @@ def _attach_model_callbacks(original: Callable[..., None], namespace: str) -> Ca
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
     changes_results=Effect("files", "the replaced callback does nothing"),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _get_summary_data(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -20,7 +20,6 @@ def _get_summary_data(original: Callable[..., Any], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=2.5.4,<2.6.0",),

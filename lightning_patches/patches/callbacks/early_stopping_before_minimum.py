@@ -7,7 +7,7 @@ from types import CodeType
 from typing import Any, Callable, Iterator
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _STOPPED = ("stopped_epoch", "stopping_reason", "stopping_reason_message")
 
@@ -71,7 +71,6 @@ def _codes(code: Any) -> Iterator[CodeType]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "a run that improves continues after min_epochs or min_steps"),
     affected=(">=1.8.0,<=2.6.6",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target
 
 
 def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -17,7 +17,6 @@ def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("how it ends", "a resumed run stops after the patience that the program passes"),

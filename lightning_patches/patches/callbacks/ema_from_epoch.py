@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target
 
 
 def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -24,7 +24,6 @@ def is_early(callback: Any, epoch: int, namespace: str) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "averaging starts at the given epoch"),

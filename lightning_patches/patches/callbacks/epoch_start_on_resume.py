@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target
 
 _CALLBACKS = ("GradientAccumulationScheduler", "StochasticWeightAveraging")
 """Callbacks whose on_train_epoch_start sets state that is not in the checkpoint."""
@@ -24,7 +24,6 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "the rest of the epoch within which a run is resumed"),

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _FINETUNING = "pytorch.callbacks.finetuning"
 _FROZEN = (
@@ -66,7 +66,6 @@ def _was_stepped(optimizer: Any, parameter: Any) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
     changes_results=Effect("numbers", "runs that are resumed after the backbone was unfrozen train the backbone"),

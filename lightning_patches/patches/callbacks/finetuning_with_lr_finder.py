@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -23,7 +23,6 @@ def _on_fit_start(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=1.8.0,<2.6.0",),
     targets=(Target("pytorch.callbacks.finetuning:BaseFinetuning.on_fit_start", _on_fit_start),),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _freeze_before_training(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -16,7 +16,6 @@ def _freeze_before_training(original: Callable[..., None], namespace: str) -> Ca
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "batch norm of a frozen backbone is not trained"),
     affected=(">=1.8.0,<=2.6.6",),

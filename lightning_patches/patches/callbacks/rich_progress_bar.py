@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _RICH = "pytorch.callbacks.progress.rich_progress"
 
@@ -33,7 +33,6 @@ def _init_progress(original: Callable[..., None], namespace: str) -> Callable[..
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="compat",
     affected=(">=1.8.0,<2.5.3",),
     only_with=("rich>=14.1",),

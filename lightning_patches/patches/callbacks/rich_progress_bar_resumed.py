@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _RICH = "pytorch.callbacks.progress.rich_progress"
 
@@ -18,7 +18,6 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.5.0,<2.5.3",),
     targets=(Target(f"{_RICH}:RichProgressBar.on_train_batch_end", _on_train_batch_end),),

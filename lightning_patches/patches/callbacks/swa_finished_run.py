@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target
 
 _CALLBACK = "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging"
 _RESTORED = "_restored_by_lightning_patches"
@@ -45,7 +45,6 @@ def _on_fit_end(original: Callable[..., None], namespace: str) -> Callable[..., 
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "a finished run with StochasticWeightAveraging that is resumed"),

@@ -4,7 +4,7 @@ import sys
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging"
 
@@ -48,7 +48,6 @@ def _on_train_end(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "weights are averaged"),
     affected=(">=1.8.0,<2.6.1",),

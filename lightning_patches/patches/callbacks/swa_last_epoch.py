@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target
 
 _CALLBACK = "pytorch.callbacks.stochastic_weight_avg:StochasticWeightAveraging"
 
@@ -28,7 +28,6 @@ def _on_train_epoch_end(original: Callable[..., None], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect(

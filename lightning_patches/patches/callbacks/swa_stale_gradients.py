@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _AMP = "pytorch.plugins.precision.amp"
 
@@ -34,7 +34,6 @@ def _optimizer_step(original: Callable[..., Any], namespace: str) -> Callable[..
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "a model with batch norm ends with the averaged weights"),

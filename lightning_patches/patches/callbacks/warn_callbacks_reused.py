@@ -30,8 +30,6 @@ def _before(self: Any, trainer: Any, *_: Any, **__: Any) -> None:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.callbacks.early_stopping:EarlyStopping._run_early_stopping_check", _observing),
     Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint.on_train_start", _observing),
     added="0.3.0",

@@ -4,7 +4,7 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Target
 from lightning_patches.patches._warning import observe, stored, warn, warning
-from lightning_patches.patches.callbacks.early_stopping_patience import PATCH as FIX
+from lightning_patches.patches.callbacks import early_stopping_patience
 
 
 def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -23,9 +23,7 @@ def _after(given: int, _: None, self: Any, *__: Any, **___: Any) -> None:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.callbacks.early_stopping:EarlyStopping.load_state_dict", _load_state_dict),
-    fixes=(FIX,),
+    fixes=(early_stopping_patience,),
     added="0.3.0",
 )

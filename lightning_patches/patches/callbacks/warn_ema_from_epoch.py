@@ -4,7 +4,7 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Target
 from lightning_patches.patches._warning import observe, stored, warn, warning
-from lightning_patches.patches.callbacks.ema_from_epoch import PATCH as FIX
+from lightning_patches.patches.callbacks import ema_from_epoch
 from lightning_patches.patches.callbacks.ema_from_epoch import is_early
 
 _STEP = "_latest_update_step"
@@ -28,9 +28,7 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.callbacks.weight_averaging:WeightAveraging.on_train_batch_end", _on_train_batch_end),
-    fixes=(FIX,),
+    fixes=(ema_from_epoch,),
     added="0.3.0",
 )

@@ -7,7 +7,7 @@ import weakref
 from typing import Any, Callable, Iterable, Iterator
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints.compiled_names import parts
 
 _CALLBACK = "pytorch.callbacks.weight_averaging:WeightAveraging"
@@ -98,7 +98,6 @@ def _on_save_checkpoint(original: Callable[..., None], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the weights that are validated, saved and kept before averaging starts"),
     affected=(">=2.6.0,<=2.6.6",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target
 
 _CALLBACK = "pytorch.callbacks.weight_averaging:WeightAveraging"
 _AVERAGE, _TRAINED = "state_dict", "current_model_state"
@@ -79,7 +79,6 @@ def _with_changes(
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "results of test and predict with a checkpoint after fit, and of resumed runs"),

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _teardown(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -19,7 +19,6 @@ def _teardown(original: Callable[..., None], namespace: str) -> Callable[..., No
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=1.8.0,<2.5.4",),
     targets=(Target("pytorch.plugins.io.async_plugin:AsyncCheckpointIO.teardown", _teardown),),

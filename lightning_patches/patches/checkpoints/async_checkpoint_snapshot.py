@@ -6,7 +6,7 @@ import copy
 from collections import OrderedDict, defaultdict
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _save_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -86,7 +86,6 @@ def _copied_tensor(tensor: Any, copies: dict[Any, Any]) -> Any:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "a checkpoint holds the state at the time when the save was requested"),
     affected=(">=1.8.0,<2.5.4",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _CONNECTOR = "pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector"
 
@@ -26,7 +26,6 @@ def _restore_in_1x(original: Callable[..., None], namespace: str) -> Callable[..
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "evaluation results that depend on the state of a callback"),
     affected=(">=1.8.0,<2.5.0",),

@@ -3,7 +3,7 @@
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
@@ -68,7 +68,6 @@ def _validation_follows(trainer: Any) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "which checkpoints are saved, when, and what they contain"),
     affected=(">=1.8.0,<2.5.5",),

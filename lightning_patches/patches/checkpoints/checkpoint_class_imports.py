@@ -13,7 +13,7 @@ import threading
 from typing import Any, Callable, Iterator, Optional
 
 from lightning_patches import trust
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _IMPORTER = "import_object"
 """jsonargparse's function that imports the object that a value names."""
@@ -142,7 +142,6 @@ def _modules_named_in(values: Any) -> Iterator[str]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="security",
     changes_results=Effect(
         "how it ends", "loading raises an error if a checkpoint names a class in a module that is not imported"

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
@@ -20,7 +20,6 @@ def _file_exists(original: Callable[..., bool], namespace: str) -> Callable[...,
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=1.8.0,<2.6.0",),
     targets=(

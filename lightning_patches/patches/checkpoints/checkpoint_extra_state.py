@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _SAVING = "pytorch.core.saving"
 
@@ -25,7 +25,6 @@ def _load_state_of_any_kind(original: Callable[..., Any], namespace: str) -> Cal
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.2,<2.0.4",),
     targets=(Target(f"{_SAVING}:_load_state", _load_state_of_any_kind),),

@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from lightning_patches import trust
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints._subclasses import is_imported_subclass
 
 _SAVING = "pytorch.core.saving"
@@ -67,7 +67,6 @@ def _check(cls: type, arguments: dict[str, Any]) -> None:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="security",
     changes_results=Effect("how it ends", "loading raises an error if a checkpoint names code to call"),
     affected=(">=2.3.0,<2.6.6",),

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints._places import ckpt_path_of, directory_of, protocol_of
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
@@ -30,7 +30,6 @@ def _has_to_stay(filepath: Any, resumed_from: Any, dirpath: Any) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "the checkpoint that the run was resumed from is kept"),
     affected=(">=1.8.5.post0,<2.1.3",),

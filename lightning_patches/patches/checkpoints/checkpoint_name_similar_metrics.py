@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
@@ -29,7 +29,6 @@ def _format_checkpoint_name(original: Callable[..., str], namespace: str) -> Cal
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=1.8.0,<2.0.3",),
     targets=(Target(f"{_CALLBACK}._format_checkpoint_name", _format_checkpoint_name),),

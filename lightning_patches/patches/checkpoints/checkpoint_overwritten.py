@@ -2,7 +2,7 @@
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints._places import ckpt_path_of, place_of
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
@@ -23,7 +23,6 @@ def _is_resumed_from(filepath: str, resumed_from: Any) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "a fixed file name is used for each save"),
     affected=(">=1.8.0,<2.1.3",),

@@ -6,7 +6,7 @@ import io
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 _CLOUD_IO = "fabric.utilities.cloud_io"
 
@@ -46,7 +46,6 @@ def _is_azure(module: Any, fs: Any) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("how it ends", "a checkpoint that cannot be written raises an error"),
     affected=(">=2.5.2,<=2.6.6",),

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints.compiled_names import uncompiled
 
 _CONNECTORS = "pytorch.trainer.connectors.checkpoint_connector"
@@ -29,7 +29,6 @@ def _get(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="compat",
     changes_results=Effect("files", "the names in the checkpoint's state dict"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _SAVING = "pytorch.core.saving"
 
@@ -24,7 +24,6 @@ def _load_state(original: Callable[..., Any], namespace: str) -> Callable[..., A
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=2.0.2,<2.1.0",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints import _beside
 
 
@@ -20,7 +20,6 @@ def _write_beside(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="performance",
     affected=(">=2.4.0,<=2.6.6",),
     targets=(Target("fabric.utilities.cloud_io:_atomic_save", _write_beside),),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _COMPILED = "_orig_mod."
 
@@ -31,7 +31,6 @@ def _optimizer_state(original: Callable[..., Any], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=2.3.0,<2.6.1",),

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CONNECTORS = "pytorch.trainer.connectors.checkpoint_connector"
 _RESTORES = "restore_optimizers_and_schedulers"
@@ -22,7 +22,6 @@ def _restore(original: Callable[..., None], namespace: str) -> Callable[..., Non
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=1.8.0,<=2.6.6",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -15,7 +15,6 @@ def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Call
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     changes_results=Effect(

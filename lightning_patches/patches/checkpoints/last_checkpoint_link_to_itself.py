@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 def _save_last_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -24,7 +24,6 @@ def _save_last_checkpoint(original: Callable[..., None], namespace: str) -> Call
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
     changes_results=Effect("files", "last.ckpt is a checkpoint instead of a broken link"),

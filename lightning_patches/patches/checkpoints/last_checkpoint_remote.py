@@ -3,7 +3,7 @@
 import os
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -24,7 +24,6 @@ def _find_last_checkpoints(original: Callable[..., Any], namespace: str) -> Call
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "a run with ckpt_path='last' continues instead of starting from the beginning"),

@@ -4,7 +4,7 @@ import os
 import shutil
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _link_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -22,7 +22,6 @@ def _link_checkpoint(original: Callable[..., None], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.1.0,<2.1.2",),
     targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._link_checkpoint", _link_checkpoint),),

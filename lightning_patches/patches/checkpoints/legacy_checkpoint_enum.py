@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _LEGACY = "pytorch.utilities.migration.utils:pl_legacy_patch"
 
@@ -36,7 +36,6 @@ def _exit_with_enum(original: Callable[..., None], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=1.9.0,<2.0.6",),
     targets=(Target(f"{_LEGACY}.__enter__", _enter_with_enum), Target(f"{_LEGACY}.__exit__", _exit_with_enum)),

@@ -6,7 +6,7 @@ import os
 import threading
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _LEGACY = "pytorch.utilities.migration.utils:pl_legacy_patch"
 
@@ -43,7 +43,6 @@ def _exit_alone(original: Callable[..., None], namespace: str) -> Callable[..., 
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=1.9.0,<2.0.3",),
     targets=(Target(f"{_LEGACY}.__enter__", _enter_alone), Target(f"{_LEGACY}.__exit__", _exit_alone)),

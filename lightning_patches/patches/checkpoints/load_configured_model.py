@@ -8,7 +8,7 @@ from collections import OrderedDict
 from typing import Any, Callable, Iterator
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _load_state(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -55,7 +55,6 @@ def _configured(cls: Any) -> Iterator[None]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.1.0,<2.2.0",),
     targets=(Target("pytorch.core.saving:_load_state", _load_state),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _SAVING = "pytorch.core.saving"
 
@@ -28,7 +28,6 @@ def _is_tensor(value: Any) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the last digits, because the model computes on the requested device"),
     affected=(">=1.8.0,<2.0.2",),

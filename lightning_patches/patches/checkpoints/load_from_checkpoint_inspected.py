@@ -3,7 +3,7 @@
 import functools
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _get(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -22,7 +22,6 @@ def _get(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=2.1.0,<2.1.4",),

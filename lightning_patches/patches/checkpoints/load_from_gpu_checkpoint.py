@@ -3,7 +3,7 @@
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _load_from_checkpoint(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -32,7 +32,6 @@ def _on_cpu_without_device(storage: Any, location: str) -> Any:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=2.0.2,<2.1.0",),

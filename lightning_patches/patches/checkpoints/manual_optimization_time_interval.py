@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _AUTOMATIC = SimpleNamespace(automatic_optimization=True)
 
@@ -19,7 +19,6 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
     changes_results=Effect("files", "the checkpoints at the interval"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _CONNECTOR = "pytorch.trainer.connectors.callback_connector"
 
@@ -24,7 +24,6 @@ def _reorder_callbacks(original: Callable[..., list[Any]], namespace: str) -> Ca
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("files", "checkpoints, and which ModelCheckpoint ckpt_path='best' means"),

@@ -25,7 +25,7 @@ from typing import Any, Callable, Optional
 
 from lightning_patches import notices
 from lightning_patches.engine.functions import home_of, stock_of
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CONTAINERS = (dict, OrderedDict, list, tuple, set)
 
@@ -232,7 +232,6 @@ def _store() -> Optional[Any]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=1.5.0,<1.8.0", ">=1.8.0,<2.4.0", ">=2.6.0,<=2.6.6"),
     only_with=("torch>=2.6",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints._places import ckpt_path_of, directory_of, place_of, protocol_of
 
 
@@ -30,7 +30,6 @@ def _has_to_stay(filepath: str, resumed_from: Any, dirpath: Any) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "the remote checkpoint that the run was resumed from is kept"),
     affected=(">=1.8.5.post0,<=2.6.6",),

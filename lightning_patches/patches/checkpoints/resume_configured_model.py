@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CONFIGURED = "_configured_before_loading"
 
@@ -52,7 +52,6 @@ def _call_configure_model(original: Callable[..., None], namespace: str) -> Call
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=2.1.0,<2.2.0",),

@@ -8,7 +8,7 @@ import sys
 from typing import Any, Callable
 
 from lightning_patches import notices, trust
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -67,7 +67,6 @@ def _warn_about_refused(path_or_file: Any, begin: int) -> None:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="compat",
     affected=(">=1.5.0,<1.8.0", ">=1.8.0,<2.4.0", ">=2.6.0,<=2.6.6"),
     only_with=("torch>=2.6",),

@@ -53,8 +53,6 @@ def _without_numbers(name: str) -> str:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target(f"{_CONNECTOR}:CheckpointConnector.restore_callbacks", _restore_callbacks, before="2.0.0"),
     Target(f"{_CONNECTOR}:_CheckpointConnector.restore_callbacks", _restore_callbacks, since="2.0.0"),
     added="0.3.0",

@@ -4,8 +4,7 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Target
 from lightning_patches.patches._warning import observe, steps_of, warn, warning
-from lightning_patches.patches.checkpoints.checkpoint_after_own_validation import PATCH as FIX
-from lightning_patches.patches.checkpoints.checkpoint_after_validation import PATCH as FIX_BELOW_2_5_5
+from lightning_patches.patches.checkpoints import checkpoint_after_own_validation, checkpoint_after_validation
 
 
 def _on_validation_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -31,10 +30,8 @@ def _is_validated(monitor: Any, trainer: Any) -> bool:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint.on_validation_end", _on_validation_end),
-    fixes=(FIX, FIX_BELOW_2_5_5),
+    fixes=(checkpoint_after_own_validation, checkpoint_after_validation),
     added="0.3.0",
     affected=(">=2.0.0,<=2.6.6",),
     after=("last-checkpoint-newest",),

@@ -60,8 +60,6 @@ def _save_last(original: Callable[..., None], namespace: str) -> Callable[..., N
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target(f"{_CALLBACK}._save_last_checkpoint", _save_last),
     Target(f"{_CALLBACK}.on_train_epoch_end", _noting(True), since="2.6.0"),
     Target(f"{_CALLBACK}.on_validation_end", _noting(False), since="2.6.0"),

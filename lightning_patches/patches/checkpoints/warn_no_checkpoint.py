@@ -31,8 +31,6 @@ def _has_missed(callback: Any, epochs: int, batches: int) -> bool:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.loops.fit_loop:_FitLoop.on_run_end", _on_run_end),
     added="0.3.0",
     affected=(">=2.0.0,<=2.6.6",),

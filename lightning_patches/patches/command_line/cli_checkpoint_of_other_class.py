@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream
 
 
 def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -65,7 +65,6 @@ def _known(values: dict[str, Any], config: Any) -> dict[str, Any]:
 _REFUSED = r"Parsing of ckpt_path hyperparameters failed!|\bin _parse_ckpt_path\b"
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=2.5.5,<=2.6.6",),

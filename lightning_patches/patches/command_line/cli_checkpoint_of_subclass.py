@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints._subclasses import is_imported_subclass
 
 
@@ -45,7 +45,6 @@ def _of_subclass(hparams: dict[str, Any], base: type) -> dict[str, Any]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.5.5,<2.6.0",),
     targets=(Target("pytorch.cli:LightningCLI._parse_ckpt_path", _parse_ckpt_path),),

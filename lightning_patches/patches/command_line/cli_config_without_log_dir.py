@@ -4,7 +4,7 @@ import os
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _setup(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -44,7 +44,6 @@ def _save(callback: Any, trainer: Any, namespace: str) -> None:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="crash",
     affected=(">=1.8.0,<=2.6.6",),

@@ -3,7 +3,7 @@
 import sys
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _get_short_description(original: Callable[..., Optional[str]], namespace: str) -> Callable[..., Optional[str]]:
@@ -25,7 +25,6 @@ def _get_short_description(original: Callable[..., Optional[str]], namespace: st
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="compat",
     affected=(">=1.6.0,<1.6.2",),

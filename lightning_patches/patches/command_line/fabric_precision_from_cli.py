@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CONNECTOR = "fabric.connector:_Connector"
 
@@ -16,7 +16,6 @@ def _argument_from_env(original: Callable[..., Any], namespace: str) -> Callable
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.1.0,<2.1.2",),
     targets=(Target(f"{_CONNECTOR}._argument_from_env", _argument_from_env),),

@@ -9,7 +9,7 @@ import inspect
 import sys
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _with_torchs(types: tuple[type, ...]) -> tuple[type, ...]:
@@ -53,7 +53,6 @@ def _asks_for_torchs(original: Callable[..., None], namespace: str) -> Callable[
 _ASK = ("LightningArgumentParser.add_lr_scheduler_args", "LightningCLI._add_configure_optimizers_method_to_model")
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="compat",
     affected=(">=1.6.0,<1.8.0", ">=1.8.0,<1.9.0"),

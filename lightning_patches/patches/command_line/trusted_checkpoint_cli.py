@@ -6,7 +6,7 @@ import pkgutil
 from typing import Any, Callable
 
 from lightning_patches import notices, trust
-from lightning_patches.patch import Impact, Need, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Need, Patch, Target, Upstream
 
 
 def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -39,7 +39,6 @@ def _parse_ckpt_path(original: Callable[..., None], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="compat",
     affected=(">=2.5.5,<=2.6.6",),

@@ -1,12 +1,11 @@
 """A batch sampler that shuffles is recognized in validation and test."""
 
-from lightning_patches.patch import Effect, Impact, Patch, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Upstream
 from lightning_patches.patches.data._shuffling import TARGET
 
 _ISSUE = 20326
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("order of data", "in validation and test under DDP"),
     affected=(">=1.8.0,<2.5.0",),

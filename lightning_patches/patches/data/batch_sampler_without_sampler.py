@@ -1,12 +1,11 @@
 """A custom batch sampler does not need a sampler attribute."""
 
-from lightning_patches.patch import Impact, Patch, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Upstream
 from lightning_patches.patches.data._shuffling import TARGET
 
 _ISSUE = 20326
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=("==2.5.0",),
     targets=(TARGET,),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _getstate(original: None, namespace: str) -> Callable[..., dict[str, Any]]:
@@ -18,7 +18,6 @@ def _getstate(original: None, namespace: str) -> Callable[..., dict[str, Any]]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=("==2.0.0",),
     targets=(Target("pytorch.utilities.combined_loader:_ModeIterator.__getstate__", _getstate, adds=True),),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _check_dataloader_iterable(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -16,7 +16,6 @@ def _check_dataloader_iterable(original: Callable[..., None], namespace: str) ->
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect(
         "order of data", "shuffled data and other random values, because one iterator less is created"

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -19,7 +19,6 @@ def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.1.0,<=2.6.6",),
     targets=(Target("pytorch.loops.fetchers:_DataFetcher.reset", _reset),),

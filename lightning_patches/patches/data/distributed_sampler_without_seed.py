@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _CONNECTORS = "pytorch.trainer.connectors.data_connector"
 
@@ -32,7 +32,6 @@ def _distributed_sampler(original: Callable[..., Any], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("order of data", "under DDP without a seed"),
     affected=(">=1.8.0,<2.0.3",),

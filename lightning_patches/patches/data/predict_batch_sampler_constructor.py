@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.data.predict_own_batch_sampler import as_it_is
 
 
@@ -30,7 +30,6 @@ def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) ->
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),

@@ -4,7 +4,7 @@ import contextlib
 from typing import Any, Callable, Iterator
 
 from lightning_patches.engine.distributions import ROOT_PACKAGES, upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 @contextlib.contextmanager
@@ -86,7 +86,6 @@ def _rank_zero_first(original: Callable[..., Any], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="hang",
     affected=(">=2.0.0,<2.3.0",),
     targets=(

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable, Iterator
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _setup_data(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -53,7 +53,6 @@ def _setup_validation(original: Callable[..., None], namespace: str) -> Callable
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("order of data", "the epochs in which a resumed run creates data loaders"),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target
 from lightning_patches.patches.loops._saved_batch import run_start_without_iter
 
 _STARTED = "_has_started_reloaded_loader"
@@ -37,7 +37,6 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect(

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def is_own(sampler: Any) -> bool:
@@ -23,7 +23,6 @@ def _get_distributed_sampler(original: Callable[..., Any], namespace: str) -> Ca
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
     changes_results=Effect("order of data", "with several devices and a custom sampler"),

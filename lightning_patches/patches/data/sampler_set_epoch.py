@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _set_epoch(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -32,7 +32,6 @@ def _target(module: str, wrapper: str, before: str = "") -> Target:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("order of data", "under DDP, with a custom sampler that has set_epoch"),
     affected=(">=2.0.0,<=2.6.6",),

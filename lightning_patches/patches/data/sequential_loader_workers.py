@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 def _iter_first(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -26,7 +26,6 @@ def _use_next(original: Callable[..., None], namespace: str) -> Callable[..., No
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="performance",
     changes_results=Effect("numbers", "random values in validation, test or predict with several loaders"),
     affected=(">=2.0.0,<2.0.3",),

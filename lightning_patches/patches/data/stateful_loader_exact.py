@@ -3,7 +3,7 @@
 import copy
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target
 from lightning_patches.patches.loops import _saved_batch
 from lightning_patches.patches.loops._next_pass import begin_pass
 
@@ -71,7 +71,6 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("order of data", "the data of a run that is resumed with a stateful loader"),

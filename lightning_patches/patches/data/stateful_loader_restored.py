@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _setup_data(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -16,7 +16,6 @@ def _setup_data(original: Callable[..., None], namespace: str) -> Callable[..., 
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("order of data", "a resumed run continues with the data that was not used yet"),
     affected=(">=2.2.0,<=2.6.6",),

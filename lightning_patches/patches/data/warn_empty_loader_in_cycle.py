@@ -25,8 +25,6 @@ def _after(_: None, __: None, self: Any, data_fetcher: Any) -> None:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.run", _run),
     affected=(">=2.0.0,<=2.6.6",),
     upstream=Upstream(issues=(21893,)),

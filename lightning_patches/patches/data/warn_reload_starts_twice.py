@@ -5,7 +5,7 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Target
 from lightning_patches.patches._warning import Notes, observe, warn, warning
-from lightning_patches.patches.data.reload_starts_once import PATCH as FIX
+from lightning_patches.patches.data import reload_starts_once
 
 _made = Notes()
 """By fit loop: the iterator of the data loaders that it has made anew for the epoch that begins."""
@@ -37,11 +37,9 @@ def _after(made: Any, _: None, self: Any, data_fetcher: Any) -> None:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.loops.fit_loop:_FitLoop.setup_data", _setup_data),
     Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_run_start", _on_run_start),
-    fixes=(FIX,),
+    fixes=(reload_starts_once,),
     added="0.3.0",
     after=("warn-resumed-run", "stateful-loader-exact"),
     when=", if a reloaded data loader has no length, or has worker processes",

@@ -5,7 +5,7 @@ from typing import Any, Callable
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.patch import Target
 from lightning_patches.patches._warning import observe, stored, warn, warning
-from lightning_patches.patches.data.sampler_order_kept import PATCH as FIX
+from lightning_patches.patches.data import sampler_order_kept
 from lightning_patches.patches.data.sampler_order_kept import is_own
 
 
@@ -35,10 +35,8 @@ def _own(dataloader: Any) -> Any:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.trainer.connectors.data_connector:_get_distributed_sampler", _get_distributed_sampler),
-    fixes=(FIX,),
+    fixes=(sampler_order_kept,),
     fixed_by=(),  # it does not fix all cases
     added="0.2.0",
     when=", even if the order of the sampler is random",

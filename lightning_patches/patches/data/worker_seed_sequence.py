@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _BITS_64 = (1 << 64) - 1
 
@@ -52,7 +52,6 @@ def _announce() -> None:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "random values in the workers of a DataLoader"),
     affected=(">=2.4.0,<2.6.1",),

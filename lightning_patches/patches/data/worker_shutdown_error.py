@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _FUNCTION = "_shutdown_workers_and_reset_iterator"
 
@@ -26,7 +26,6 @@ def _shut_down(original: Callable[..., None], namespace: str) -> Callable[..., N
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=1.8.0,<=2.6.6",),
     targets=(

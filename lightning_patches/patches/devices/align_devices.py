@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable, Iterator
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _ACCELERATE = "accelerate.hooks"
 
@@ -116,7 +116,6 @@ def _same(device: Any, other: Any) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _without_cuda(original: Callable[[], dict[str, Any]], namespace: str) -> Callable[[], dict[str, Any]]:
@@ -34,7 +34,6 @@ def _collect_rng_states(original: Callable[..., dict[str, Any]], namespace: str)
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=1.8.0,<2.1.4",),
     targets=(

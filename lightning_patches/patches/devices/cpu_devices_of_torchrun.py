@@ -4,7 +4,7 @@ import os
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target
 from lightning_patches.patches.devices._torchrun import is_on_cpu_under_torchrun
 
 _NAMES = ("auto", "ddp", "ddp_find_unused_parameters_false", "ddp_find_unused_parameters_true")
@@ -32,7 +32,6 @@ def _build(package: str) -> Callable[..., Any]:
 
 _METHOD = "_set_devices_flag_if_auto_passed"
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "the processes of torchrun train one model, each on its part of the data"),

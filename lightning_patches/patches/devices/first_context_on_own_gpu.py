@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _setup_environment(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -19,7 +19,6 @@ def _setup_environment(original: Callable[..., None], namespace: str) -> Callabl
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="hang",
     affected=(">=2.0.0,<2.2.0",),
     targets=(

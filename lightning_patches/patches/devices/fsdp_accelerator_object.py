@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CONNECTOR = "pytorch.trainer.connectors.accelerator_connector:_AcceleratorConnector"
 
@@ -22,7 +22,6 @@ def _check(original: Callable[..., None], namespace: str) -> Callable[..., None]
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=2.0.0,<2.5.3",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _wrap(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -26,7 +26,6 @@ def _metrics(module: Any) -> list[Any]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     changes_results=Effect("how it ends", "under FSDP, updating a metric with CPU tensors raises an error"),

@@ -17,7 +17,7 @@ from typing import Any, Callable, Iterator
 
 from lightning_patches import notices
 from lightning_patches.engine.distributions import ROOT_PACKAGES
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _COMBINED = "pytorch.utilities.combined_loader"
 
@@ -294,7 +294,6 @@ def _is_known(sampler: Any) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.1.0,<=2.6.6",),
     targets=(

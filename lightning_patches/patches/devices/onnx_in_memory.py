@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _to_onnx(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -28,7 +28,6 @@ def _to_onnx(original: Callable[..., None], namespace: str) -> Callable[..., Non
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
     changes_results=Effect("files", "the model is written to the buffer instead of a file with the buffer's name"),

@@ -3,7 +3,7 @@
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Need, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Need, Patch, Target, Upstream
 
 
 def _init_dist_connection(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -34,7 +34,6 @@ def _root_device(strategy: Any) -> Any:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="hang",
     affected=(">=1.8.0,<2.5.5",),
     targets=(

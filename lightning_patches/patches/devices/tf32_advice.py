@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _check(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -30,7 +30,6 @@ def _flops(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=1.9.0,<=2.6.6",),

@@ -5,8 +5,8 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Target
 from lightning_patches.patches._warning import observe, warn, warning
+from lightning_patches.patches.devices import cpu_devices_of_torchrun
 from lightning_patches.patches.devices._torchrun import is_on_cpu_under_torchrun
-from lightning_patches.patches.devices.cpu_devices_of_torchrun import PATCH as FIX
 
 
 def _build(package: str) -> Callable[..., Any]:
@@ -33,11 +33,9 @@ def _is_auto(connector: Any) -> bool:
 
 _METHOD = "_set_devices_flag_if_auto_passed"
 PATCH = warning(
-    __name__,
-    __doc__,
     Target(f"pytorch.trainer.connectors.accelerator_connector:_AcceleratorConnector.{_METHOD}", _build("pytorch")),
     Target(f"fabric.connector:_Connector.{_METHOD}", _build("fabric")),
-    fixes=(FIX,),
+    fixes=(cpu_devices_of_torchrun,),
     added="0.3.0",
     note="With strategy='ddp', Lightning raises an error from 2.1.0 on. Pass the number of devices in both cases.",
 )

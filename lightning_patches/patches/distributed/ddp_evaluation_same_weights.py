@@ -3,7 +3,7 @@
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints.compiled_names import named_tensors
 
 _BUCKET_BYTES = 250 * 1024 * 1024
@@ -35,7 +35,6 @@ def _broadcast_states(module: Any) -> None:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "all ranks evaluate with the weights of rank zero"),
     affected=(">=1.8.0,<2.0.2",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.distributed._averaging import average
 
 _FLUSHED = "_lightning_patches_static_graph_flushed"
@@ -51,7 +51,6 @@ def _average_after(loss: Any, model: Any) -> None:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "gradients are averaged over the ranks"),
     affected=(">=1.8.0,<=2.6.6",),

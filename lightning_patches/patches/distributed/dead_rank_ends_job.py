@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 from lightning_patches import notices
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _MODULE = "strategies.launchers.subprocess_script"
 
@@ -82,7 +82,6 @@ def _end_with_the_first(ranks: list[subprocess.Popen[bytes]]) -> None:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="hang",
     affected=(">=2.0.0,<2.1.0",),
     targets=(Target(f"pytorch.{_MODULE}:{_METHOD}", _watched), Target(f"fabric.{_MODULE}:{_METHOD}", _recorded)),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _augment_message(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -15,7 +15,6 @@ def _augment_message(original: Callable[..., None], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=2.0.0,<2.0.5",),

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _lazy_init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -18,7 +18,6 @@ def _lazy_init(original: Callable[..., None], namespace: str) -> Callable[..., N
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
     changes_results=Effect(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _rank_command(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -21,7 +21,6 @@ def _rank_command(original: Callable[..., Any], namespace: str) -> Callable[...,
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "the directory to which the ranks write"),
     affected=(">=1.8.3,<2.0.7",),

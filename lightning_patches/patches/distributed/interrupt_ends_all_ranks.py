@@ -4,7 +4,7 @@ import signal
 import sys
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 def _call_and_handle_interrupt(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -22,7 +22,6 @@ def _call_and_handle_interrupt(original: Callable[..., Any], namespace: str) -> 
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="hang",
     changes_results=Effect("how it ends", "Ctrl+C ends the program, with status 1"),

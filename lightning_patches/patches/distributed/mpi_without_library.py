@@ -2,7 +2,7 @@
 
 from typing import Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _detect(original: Callable[[], bool], namespace: str) -> Callable[[], bool]:
@@ -16,7 +16,6 @@ def _detect(original: Callable[[], bool], namespace: str) -> Callable[[], bool]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.6.0",),
     targets=(Target("fabric.plugins.environments.mpi:MPIEnvironment.detect", _detect),),

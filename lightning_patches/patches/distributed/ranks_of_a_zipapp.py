@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Sequence
 
-from lightning_patches.patch import Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Impact, Patch, Target
 
 
 def _basic_command(original: Callable[..., Sequence[str]], namespace: str) -> Callable[..., Sequence[str]]:
@@ -43,7 +43,6 @@ def _with_path(command: Sequence[str], cwd: str) -> Sequence[str]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="crash",
     affected=(">=1.8.0,<=2.6.6",),

@@ -16,7 +16,7 @@ import threading
 from typing import Any, Callable, Optional
 
 from lightning_patches.engine.distributions import module_name, upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _CONNECTOR = "pytorch.trainer.connectors.signal_connector"
 
@@ -166,7 +166,6 @@ def _before_batch(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="hang",
     changes_results=Effect(
         "how it ends",

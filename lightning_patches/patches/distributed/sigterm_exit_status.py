@@ -3,7 +3,7 @@
 import signal
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _STATUS = 128 + signal.SIGTERM
 
@@ -28,7 +28,6 @@ def _run(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("how it ends", "the exit status after SIGTERM"),
     affected=(">=2.0.0,<=2.6.6",),

@@ -3,7 +3,7 @@
 import os
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _main_address(original: Callable[[Any], str], namespace: str) -> Callable[[Any], str]:
@@ -14,7 +14,6 @@ def _main_address(original: Callable[[Any], str], namespace: str) -> Callable[[A
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="hang",
     affected=(">=1.8.0,<2.1.0",),

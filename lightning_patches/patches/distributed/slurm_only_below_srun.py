@@ -4,7 +4,7 @@ import os
 from typing import Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _FIRST_SPECIAL_STEP = 0xFFFFFFF0
 """Special steps of SLURM (batch script, interactive shell, extern) have this number or a higher one."""
@@ -63,7 +63,6 @@ def _in_shell(task: str) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="hang",
     affected=(">=1.8.0,<=2.6.6",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _PENDING = "_requeue_signal"
 """Attribute of the signal connector: the signal that this rank received in a batch."""
@@ -42,7 +42,6 @@ def _on_batch_end(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("files", "the checkpoint of a job that SLURM requeues is that of a whole batch"),

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints.compiled_names import named_tensors
 
 _LAUNCHER = "strategies.launchers.multiprocessing:_MultiProcessingLauncher._wrapping_function"
@@ -43,7 +43,6 @@ def _unshare(arguments: Any) -> None:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "each rank has its own parameters"),
     affected=(">=1.8.0,<2.0.8",),

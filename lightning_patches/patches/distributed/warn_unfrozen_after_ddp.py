@@ -7,8 +7,8 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Target
 from lightning_patches.patches._warning import Notes, observe, warn, warning
+from lightning_patches.patches.distributed import ddp_with_unfrozen
 from lightning_patches.patches.distributed._ranks import are_several
-from lightning_patches.patches.distributed.ddp_with_unfrozen import PATCH as FIX
 from lightning_patches.patches.distributed.ddp_with_unfrozen import frozen_in, trained_among
 
 _frozen = Notes()
@@ -56,13 +56,11 @@ def _check(strategy: Any, optimizers: list[Any], remedy: str, when: str) -> None
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.strategies.ddp:DDPStrategy._setup_model", _setting_up),
     Target("pytorch.strategies.ddp:DDPStrategy.pre_backward", _pre_backward),
     Target("fabric.strategies.ddp:DDPStrategy.setup_module", _setting_up),
     Target("fabric.strategies.strategy:Strategy.optimizer_step", _optimizer_step),
-    fixes=(FIX,),
+    fixes=(ddp_with_unfrozen,),
     fixed_by=(),  # it does not fix Fabric
     added="0.2.0",
     affected=(">=2.0.0,<=2.6.6",),

@@ -3,7 +3,7 @@
 import sys
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Impact, Patch, Target, Upstream
 
 
 def _capture_compile_kwargs(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -22,7 +22,6 @@ def _capture_compile_kwargs(original: Callable[..., Any], namespace: str) -> Cal
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.2.0,<2.2.2",),
     targets=(Target("fabric.wrappers:_capture_compile_kwargs", _capture_compile_kwargs),),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _setattr(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -22,7 +22,6 @@ def is_set_up(wrapper: Any) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
     changes_results=Effect("numbers", "the model computes with the new value"),

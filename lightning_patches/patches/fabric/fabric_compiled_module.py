@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _MODULE = "fabric.wrappers:_FabricModule"
 
@@ -37,7 +37,6 @@ def _is_compiled(module: Any) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="compat",
     affected=(">=1.9.0,<=2.6.6",),
     targets=(Target(f"{_MODULE}.__init__", _init, before="2.6.4"), Target(f"{_MODULE}.module", _module)),

@@ -4,7 +4,7 @@ from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
 from lightning_patches.engine.functions import stock_of
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _setup_dataloader(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -27,7 +27,6 @@ def _setup_dataloader(original: Callable[..., Any], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
     changes_results=Effect("numbers", "a loader of a custom class keeps its arguments"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MethodType
 from typing import Any, Callable, Union
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.fabric._through_forward import is_wrapped, through_forward
 
 _MODULE = "fabric.wrappers:_FabricModule"
@@ -48,7 +48,6 @@ def _mark_forward_method(original: None, namespace: str) -> Callable[..., None]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="compat",
     changes_results=Effect("numbers", "only in programs that check for mark_forward_method"),
     affected=(">=1.9.0,<2.3.0",),

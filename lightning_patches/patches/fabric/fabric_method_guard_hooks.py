@@ -4,7 +4,7 @@ import functools
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _guard(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -34,7 +34,6 @@ def _remove(hook: Any, root: Any) -> None:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.1.1,<=2.6.6",),
     targets=(Target("fabric.wrappers:_FabricModule._wrap_method_with_module_call_tracker", _guard),),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.checkpoints.compiled_names import named_tensors
 
 _FABRIC = "fabric.fabric:Fabric"
@@ -27,7 +27,6 @@ def _setup(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=1.9.0,<2.0.2",),
     targets=(Target(f"{_FABRIC}.setup", _setup), Target(f"{_FABRIC}.setup_module", _setup)),

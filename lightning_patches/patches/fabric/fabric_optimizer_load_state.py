@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _OWN = {"load_state_dict", "state_dict", "step", "zero_grad", "__del__", "_optimizer", "_strategy", "_callbacks"}
 """Attributes of the wrapper that are never copied from the optimizer, such as a replaced ``step``."""
@@ -21,7 +21,6 @@ def _load_state_dict(original: None, namespace: str) -> Callable[..., None]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "resumed training continues with the optimizer's state"),
     affected=(">=1.9.0,<2.0.9",),

@@ -4,7 +4,7 @@ import inspect
 from typing import Any, Callable
 
 from lightning_patches.engine.functions import stock_of
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _setattr(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -25,7 +25,6 @@ def _setattr(original: Callable[..., None], namespace: str) -> Callable[..., Non
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the new method is called"),
     affected=(">=2.1.0,<2.2.2",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.fabric._through_forward import is_wrapped, through_forward
 
 _STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step"))
@@ -18,7 +18,6 @@ def _getattr_steps(original: Callable[..., Any], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "gradients are averaged over the ranks, and steps compute in Fabric's precision"),
     affected=(">=1.9.0,<2.0.2",),

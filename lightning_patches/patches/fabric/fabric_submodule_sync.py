@@ -5,7 +5,7 @@ import inspect
 from typing import Any, Callable, Iterator
 
 from lightning_patches.engine.functions import stock_of
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _MODULE = "fabric.wrappers:_FabricModule"
 
@@ -166,7 +166,6 @@ def _methods_are_safe(module: Any, plain: Any) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "gradients are averaged over the ranks"),
     affected=(">=1.9.0,<=2.6.6",),

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target
 
 _SCALING = "pytorch.tuner.batch_size_scaling"
 
@@ -58,7 +58,6 @@ def _set(trainer: Any, name: str, size: int, namespace: str) -> int:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "the batch size that is found"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 _SCALING = "pytorch.tuner.batch_size_scaling"
 
@@ -42,7 +42,6 @@ def _run_power_scaling(original: Callable[..., int], namespace: str) -> Callable
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the batch size that is found"),
     affected=(">=2.0.0,<2.6.0",),

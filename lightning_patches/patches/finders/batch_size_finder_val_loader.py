@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _reload_val_loader(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -23,7 +23,6 @@ def _reload_val_loader(original: Callable[..., None], namespace: str) -> Callabl
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "validation uses all of its batches"),
     affected=(">=2.0.0,<2.1.1",),

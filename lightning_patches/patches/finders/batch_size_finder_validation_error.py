@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.finders.tuner_cleanup_on_error import modules
 
 
@@ -26,7 +26,6 @@ def _try_loop_run(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Impact, Patch, Target
 
 
 def _reset_dataloaders(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -18,7 +18,6 @@ def _reset_dataloaders(original: Callable[..., None], namespace: str) -> Callabl
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="crash",
     affected=(">=2.1.1,<=2.6.6",),

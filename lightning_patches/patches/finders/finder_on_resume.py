@@ -4,7 +4,7 @@ from typing import Any, Callable
 
 from lightning_patches import notices
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target
 
 _LR_FINDER = "pytorch.callbacks.lr_finder:LearningRateFinder"
 _FOUND = "optimal_lr"
@@ -75,7 +75,6 @@ def _skip_batch_size_search(original: Callable[..., None], namespace: str) -> Ca
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "a resumed run continues instead of starting again"),

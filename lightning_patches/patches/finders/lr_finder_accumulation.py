@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target
 
 _CALLBACK = "pytorch.tuner.lr_finder:_LRCallback"
 
@@ -29,7 +29,6 @@ def _recording(original: Callable[..., None], namespace: str) -> Callable[..., N
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "the learning rate that is found with accumulate_grad_batches"),

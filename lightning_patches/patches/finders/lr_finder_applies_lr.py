@@ -4,7 +4,7 @@ import inspect
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.finders import _tuned
 
 
@@ -43,7 +43,6 @@ def _apply_suggestion(original: Callable[..., Any], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "training uses the learning rate that was found"),
     affected=(">=1.8.0,<2.5.4",),

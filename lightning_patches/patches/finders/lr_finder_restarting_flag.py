@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _clear_restarting(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -17,7 +17,6 @@ def _clear_restarting(original: Callable[..., Any], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "metrics and random numbers, because there is no validation at step 0"),
     affected=(">=1.8.4,<2.3.0",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -21,7 +21,6 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=2.0.0,<2.0.7",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _TESTS = "tests/tests_pytorch/tuner/test_lr_finder.py"
 
@@ -25,7 +25,6 @@ def _suggestion(original: Callable[..., Optional[float]], namespace: str) -> Cal
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the learning rate that is suggested"),
     affected=(">=1.8.0,<2.5.3",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 def _renew_train_loader(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -20,7 +20,6 @@ def _renew_train_loader(original: Callable[..., Any], namespace: str) -> Callabl
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("order of data", "epoch 0 has all of its batches"),
     affected=(">=2.1.0,<2.5.3",),

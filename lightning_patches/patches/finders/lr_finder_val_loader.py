@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _drop_val_loader(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -26,7 +26,6 @@ def _drop_in_1x(original: Callable[..., Any], namespace: str) -> Callable[..., A
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "validation uses all of its batches"),
     affected=(">=1.8.0,<2.0.3",),

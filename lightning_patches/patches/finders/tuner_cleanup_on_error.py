@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator, Optional
 
 from lightning_patches import notices
 from lightning_patches.engine.distributions import module_name, upstream_module
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.finders import _tuned
 from lightning_patches.patches.finders._own_checkpoint import finder_above, is_finder
 
@@ -251,7 +251,6 @@ def _remove_finder(original: Callable[..., Any], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "weights and settings of a script that continues after a failed search"),
     affected=(">=2.0.0,<=2.6.6",),

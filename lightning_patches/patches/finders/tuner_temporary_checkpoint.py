@@ -8,7 +8,7 @@ import sys
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.finders._own_checkpoint import finder_above
 
 
@@ -43,7 +43,6 @@ def _read(path: Any, namespace: str, map_location: Any) -> dict[str, Any]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.4.0", ">=2.6.0,<=2.6.6"),
     targets=(Target("fabric.utilities.cloud_io:_load", _load),),

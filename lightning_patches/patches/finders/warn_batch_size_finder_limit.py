@@ -4,7 +4,7 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Target
 from lightning_patches.patches._warning import observe, warn, warning
-from lightning_patches.patches.finders.batch_size_finder_limit import PATCH as FIX
+from lightning_patches.patches.finders import batch_size_finder_limit
 from lightning_patches.patches.finders.batch_size_finder_limit import largest_tried
 
 _SCALING = "pytorch.tuner.batch_size_scaling"
@@ -56,11 +56,9 @@ def _warn(size: int, first: int, max_val: int) -> None:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target(f"{_SCALING}:_run_power_scaling", _run_power_scaling),
     Target(f"{_SCALING}:_run_binsearch_scaling", _run_binsearch_scaling),
-    fixes=(FIX,),
+    fixes=(batch_size_finder_limit,),
     added="0.3.0",
     when=", when the search has ended",
 )

@@ -4,7 +4,7 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Target
 from lightning_patches.patches._warning import observe, warn, warning
-from lightning_patches.patches.finders.batch_size_finder_tried_size import PATCH as FIX
+from lightning_patches.patches.finders import batch_size_finder_tried_size
 
 
 def _run_power_scaling(original: Callable[..., int], namespace: str) -> Callable[..., int]:
@@ -22,10 +22,8 @@ def _after(_: None, size: int, trainer: Any, new_size: int, batch_arg_name: str,
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.tuner.batch_size_scaling:_run_power_scaling", _run_power_scaling),
-    fixes=(FIX,),
+    fixes=(batch_size_finder_tried_size,),
     added="0.3.0",
     when=", when the search has ended",
 )

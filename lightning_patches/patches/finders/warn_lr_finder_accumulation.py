@@ -4,7 +4,7 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Target
 from lightning_patches.patches._warning import observe, warn, warning
-from lightning_patches.patches.finders.lr_finder_accumulation import PATCH as FIX
+from lightning_patches.patches.finders import lr_finder_accumulation
 from lightning_patches.patches.finders.lr_finder_accumulation import is_left_out
 
 
@@ -24,10 +24,8 @@ def _after(count: int, _: None, self: Any, trainer: Any, *__: Any, **___: Any) -
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.tuner.lr_finder:_LRCallback.on_train_batch_end", _on_train_batch_end),
-    fixes=(FIX,),
+    fixes=(lr_finder_accumulation,),
     added="0.3.0",
     when=", at the first step that is left out",
 )

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _INITIAL = "_hparams_initial"
 
@@ -30,7 +30,6 @@ def _log_hyperparams(original: Callable[..., None], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.4.0,<2.5.0",),
     targets=(Target("pytorch.loggers.utilities:_log_hyperparams", _log_hyperparams),),

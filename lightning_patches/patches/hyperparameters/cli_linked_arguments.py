@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 def _call(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -57,7 +57,6 @@ def _is_plain(value: Any) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "hyperparameters in checkpoints and logs"),
     affected=(">=2.3.0,<2.5.2",),

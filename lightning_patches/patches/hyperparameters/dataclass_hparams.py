@@ -6,7 +6,7 @@ import dataclasses
 import sys
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.hyperparameters._ignored import names_in
 
 
@@ -31,7 +31,6 @@ def _of_dataclass(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=1.8.0,<2.5.3",),
     targets=(Target("pytorch.utilities.parsing:save_hyperparameters", _of_dataclass),),

@@ -3,7 +3,7 @@
 import sys
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.hyperparameters._ignored import names_in
 
 
@@ -28,7 +28,6 @@ def _drop(obj: Any, ignore: Any) -> None:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "the hyperparameters that are saved"),
     affected=(">=1.8.0,<2.6.1",),

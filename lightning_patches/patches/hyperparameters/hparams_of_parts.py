@@ -7,7 +7,7 @@ import types
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _collect_init_args(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -45,7 +45,6 @@ def levels_of_one_object(frame: Any, classes: tuple[type, ...], parsing: Any) ->
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "hyperparameters of a submodule whose names its parent module also has"),

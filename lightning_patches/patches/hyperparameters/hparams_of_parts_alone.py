@@ -6,7 +6,7 @@ import types
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.hyperparameters.hparams_of_parts import levels_of_one_object
 
 
@@ -25,7 +25,6 @@ def _collect_init_args(original: Callable[..., Any], namespace: str) -> Callable
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("files", "hyperparameters of a part that another module makes in its __init__"),

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _save_hparams_to_yaml(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -41,7 +41,6 @@ def _is_refused(value: Any) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=1.8.0,<2.3.0",),
     targets=(Target("pytorch.core.saving:save_hparams_to_yaml", _save_hparams_to_yaml),),

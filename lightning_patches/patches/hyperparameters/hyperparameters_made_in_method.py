@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _get_init_args(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -29,7 +29,6 @@ def _arguments(original: Callable[..., Any], frame: Any, nothing: Any) -> Any:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=1.8.0,<2.6.0",),

@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _collect_init_args(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -37,7 +37,6 @@ def _is_of_mixin(frame: Any, classes: tuple[type, ...]) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("files", "the hyperparameters that are saved"),

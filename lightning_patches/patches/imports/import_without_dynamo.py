@@ -11,7 +11,7 @@ import sys
 from types import SimpleNamespace
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Need, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Need, Patch, Target, Upstream
 from lightning_patches.patches.imports import _optimized_module, _statements
 
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
@@ -52,7 +52,6 @@ def _build_class(original: None, namespace: str) -> Callable[..., Any]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),

@@ -11,7 +11,7 @@ import sys
 from types import FrameType, SimpleNamespace
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.imports import _statements
 
 
@@ -76,7 +76,6 @@ def _require(requirement: str) -> None:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="compat",
     affected=(">=1.5.0,<1.8.0", ">=1.8.0,<2.4.0"),
     only_with=("setuptools>=82",),

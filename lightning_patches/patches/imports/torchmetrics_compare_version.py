@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Upstream
 from lightning_patches.patches.imports import _statements
 
 
@@ -20,7 +20,6 @@ def _answer(name: str, found: Any) -> Any:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="compat",
     affected=(">=1.7.0,<1.8.0",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _create_experiment(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -17,7 +17,6 @@ def _create_experiment(original: Callable[..., None], namespace: str) -> Callabl
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("files", "the experiment of CometLogger(online=False) is written to disk"),

@@ -6,7 +6,7 @@ import csv
 import os
 from typing import Any, Callable, NamedTuple
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _WRITTEN = "_lightning_patches_written"
 
@@ -56,7 +56,6 @@ def _size(path: str) -> int:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="performance",
     affected=(">=1.8.0,<2.1.0",),

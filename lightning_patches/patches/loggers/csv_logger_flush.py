@@ -2,7 +2,7 @@
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 def _flush_without_step(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -16,7 +16,6 @@ def _flush_without_step(original: Callable[..., None], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "rows of metrics.csv that would otherwise never be written"),
     affected=(">=1.9.0,<2.0.5",),

@@ -4,7 +4,7 @@ import csv
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _WRITTEN = "_lightning_patches_hparams"
 
@@ -55,7 +55,6 @@ def _frozen(value: Any) -> Any:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="performance",
     changes_results=Effect("files", "hparams.yaml is not rewritten unless hyperparameters change"),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _without_earlier_run(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -15,7 +15,6 @@ def _without_earlier_run(original: Callable[..., None], namespace: str) -> Calla
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "metrics.csv of an earlier run is replaced"),
     affected=(">=2.1.0,<2.2.1",),

@@ -3,7 +3,7 @@
 import os
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.loggers._versions import next_version
 
 
@@ -22,7 +22,6 @@ def _get_next_version(original: Callable[..., int], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
     changes_results=Effect("files", "each run has its own folder"),

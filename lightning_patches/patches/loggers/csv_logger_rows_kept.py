@@ -3,7 +3,7 @@
 import csv
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target
 
 
 def _check_log_dir_exists(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -21,7 +21,6 @@ def _check_log_dir_exists(original: Callable[..., None], namespace: str) -> Call
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("files", "metrics.csv has the rows of earlier runs, too"),

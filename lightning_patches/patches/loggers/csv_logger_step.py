@@ -2,7 +2,7 @@
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _MODULE = "fabric.loggers.csv_logs"
 
@@ -29,7 +29,6 @@ def _step_after_saved(original: Callable[..., None], namespace: str) -> Callable
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("files", "the steps in metrics.csv"),
     affected=(">=2.1.0,<=2.6.6",),

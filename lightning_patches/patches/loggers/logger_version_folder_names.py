@@ -3,7 +3,7 @@
 import os
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.loggers._versions import next_version
 
 
@@ -29,7 +29,6 @@ def _root(self: Any) -> Any:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=1.8.0,<2.1.1",),

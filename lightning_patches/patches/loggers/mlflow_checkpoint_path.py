@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 class _WithTextPaths:
@@ -36,7 +36,6 @@ def _scan_and_log_checkpoints(original: Callable[..., None], namespace: str) -> 
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=2.5.1,<2.6.0",),

@@ -5,7 +5,7 @@ import os
 from typing import Any, Callable
 
 from lightning_patches import notices
-from lightning_patches.patch import Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Impact, Patch, Target
 
 _VARIABLE = "MLFLOW_ALLOW_FILE_STORE"
 
@@ -34,7 +34,6 @@ def _init(original: Callable[..., None], namespace: str) -> Callable[..., None]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="compat",
     affected=(">=2.0.0,<=2.6.6",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _finalize(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -13,7 +13,6 @@ def _finalize(original: Callable[..., None], namespace: str) -> Callable[..., No
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="crash",
     affected=(">=1.8.0,<1.9.0",),

@@ -5,7 +5,7 @@ from types import FunctionType, SimpleNamespace
 from typing import Any, Callable
 
 from lightning_patches.engine.functions import stock_of
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _scan_and_log_checkpoints(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -20,7 +20,6 @@ def _scan_and_log_checkpoints(original: Callable[..., None], namespace: str) -> 
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=1.9.0,<2.5.1",),

@@ -3,7 +3,7 @@
 from typing import Any
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _getattr(original: None, namespace: str) -> Any:
@@ -17,7 +17,6 @@ def _getattr(original: None, namespace: str) -> Any:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="compat",
     affected=(">=2.6.4,<=2.6.6",),

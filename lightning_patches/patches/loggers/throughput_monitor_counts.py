@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _MONITOR = "pytorch.callbacks.throughput_monitor:ThroughputMonitor"
 
@@ -58,7 +58,6 @@ def _on_validation_end(original: Callable[..., None], namespace: str) -> Callabl
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     changes_results=Effect(

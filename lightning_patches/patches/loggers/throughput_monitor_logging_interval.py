@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 class _LoggingEveryStep:
@@ -25,7 +25,6 @@ def _setup(original: Callable[..., None], namespace: str) -> Callable[..., None]
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=2.2.0,<2.2.1",),

@@ -7,7 +7,7 @@ import sys
 from typing import Any, Callable
 
 from lightning_patches.engine.functions import is_traced
-from lightning_patches.patch import Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Impact, Patch, Target
 
 
 def _build(package: str) -> Callable[..., Any]:
@@ -35,7 +35,6 @@ def _build(package: str) -> Callable[..., Any]:
 
 _CONNECTORS = "pytorch.trainer.connectors"
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="compat",
     affected=(">=2.6.1,<=2.6.6",),

@@ -4,7 +4,7 @@ import contextlib
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
@@ -23,7 +23,6 @@ def _extract(original: Callable[..., int], namespace: str) -> Callable[..., int]
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="performance",
     affected=(">=1.8.0,<=2.6.6",),

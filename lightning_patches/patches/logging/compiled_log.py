@@ -4,7 +4,7 @@ import sys
 from typing import Any, Callable, Optional
 
 from lightning_patches.engine.functions import skip_frames
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _log_eagerly(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -48,7 +48,6 @@ def _uncompiled(function: Callable[..., None]) -> Callable[..., None]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="compat",
     changes_results=Effect("numbers", "the logged means of a compiled module, with torch 2.2"),
     affected=(">=2.0.0,<=2.6.6",),

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _epoch_end_reached(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -37,7 +37,6 @@ def _is_read_by_bar(callbacks: Any, namespace: str) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="hang",
     affected=(">=2.0.0,<=2.6.6",),

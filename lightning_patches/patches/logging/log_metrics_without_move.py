@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.logging._device import is_on
 
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
@@ -18,7 +18,6 @@ def _to(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="performance",
     affected=(">=2.4.0,<=2.6.6",),
     targets=(Target(f"{_RESULT}:_ResultMetric.to", _to),),

@@ -6,7 +6,7 @@ It checks the tensor once, and reuses the record of its options.
 from typing import Any, Callable
 
 from lightning_patches.engine.functions import home_of, stock_of
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _TO_TENSOR = "_LightningModule__to_tensor"
 _REDUCTIONS = ("mean", "min", "max", "sum")
@@ -187,7 +187,6 @@ def _like(original: Any, log: Any) -> Callable[..., None]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),

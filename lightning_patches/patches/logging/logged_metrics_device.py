@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 from lightning_patches.patches.logging._device import is_on
 
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
@@ -21,7 +21,6 @@ def _update_metrics(original: Callable[..., None], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.1.0,<2.4.0",),
     targets=(Target(f"{_RESULT}:_ResultCollection.update_metrics", _update_metrics),),

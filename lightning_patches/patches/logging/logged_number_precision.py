@@ -4,7 +4,7 @@ from numbers import Real
 from typing import Any, Callable
 
 from lightning_patches.engine.functions import stock_of
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _log_number(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -23,7 +23,6 @@ def _log_number(original: Callable[..., None], namespace: str) -> Callable[..., 
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "logged values in half precision"),
     affected=(">=1.8.0,<2.1.3",),

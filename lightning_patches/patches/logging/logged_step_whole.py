@@ -2,7 +2,7 @@
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _CONNECTORS = "pytorch.trainer.connectors.logger_connector.logger_connector"
 
@@ -18,7 +18,6 @@ def _log_metrics(original: Callable[..., None], namespace: str) -> Callable[...,
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     changes_results=Effect("files", "the step is written as an integer"),

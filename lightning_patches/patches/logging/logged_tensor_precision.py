@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
@@ -30,7 +30,6 @@ def _update(original: Callable[..., None], namespace: str) -> Callable[..., None
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "logged values in half precision"),
     affected=(">=1.8.0,<2.1.0",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _TAKEN = str.maketrans(dict.fromkeys('/\\:*?"<>|', "_"))
 
@@ -21,7 +21,6 @@ def _dump_stats(original: Callable[..., None], namespace: str) -> Callable[..., 
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=2.4.0,<2.6.1",),

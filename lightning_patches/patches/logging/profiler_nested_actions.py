@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -18,7 +18,6 @@ def _start(original: Callable[..., None], namespace: str) -> Callable[..., None]
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=1.8.0,<2.5.3",),

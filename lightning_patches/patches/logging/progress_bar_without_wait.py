@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CONNECTOR = "pytorch.trainer.connectors.logger_connector.logger_connector:_LoggerConnector"
 
@@ -39,7 +39,6 @@ def _progress_bar_metrics(original: Callable[..., Any], namespace: str) -> Calla
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(

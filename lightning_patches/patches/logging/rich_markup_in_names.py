@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Impact, Patch, Target
 
 
 def _summarize(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -49,7 +49,6 @@ def _escaped(text: Any) -> Any:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),

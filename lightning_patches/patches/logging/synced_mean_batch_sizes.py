@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _RESULT = "pytorch.trainer.connectors.logger_connector.result"
 
@@ -23,7 +23,6 @@ def _compute(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "logged means over ranks with unequal numbers of samples"),
     affected=(">=2.0.7,<=2.6.6",),

@@ -73,8 +73,6 @@ def _compare(names: list[str]) -> None:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target(f"{_CONNECTOR}.epoch_end_reached", _observing),
     Target(f"{_CONNECTOR}.on_epoch_end", _observing),
     added="0.2.0",

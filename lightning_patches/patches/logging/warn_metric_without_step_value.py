@@ -23,8 +23,6 @@ def _before(self: Any) -> None:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.trainer.connectors.logger_connector.logger_connector:_LoggerConnector.on_epoch_end", _on_epoch_end),
     added="0.3.0",
     affected=(">=2.0.0,<=2.6.6",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -31,7 +31,6 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "gradients from before a validation are kept"),
     affected=(">=1.8.0,<2.1.0",),

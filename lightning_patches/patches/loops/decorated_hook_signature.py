@@ -3,7 +3,7 @@
 import inspect
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _is_param_in_hook_signature(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
@@ -14,7 +14,6 @@ def _is_param_in_hook_signature(original: Callable[..., bool], namespace: str) -
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     changes_results=Effect("how it ends", "a decorator may be called with other arguments"),

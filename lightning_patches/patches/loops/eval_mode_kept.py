@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _MODES = "_lightning_patches_modes"
 
@@ -56,7 +56,6 @@ def _end_prediction(original: Callable[..., Any], namespace: str) -> Callable[..
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
     changes_results=Effect("numbers", "modules that are in evaluation mode when fit starts stay in that mode"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _BEFORE = "_progress_before_evaluation"
 
@@ -47,7 +47,6 @@ def _load_progress(loop: Any, saved: dict[str, Any]) -> None:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the step at which evaluation metrics are logged"),
     affected=(">=2.0.0,<=2.6.6",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 def _fit(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -14,7 +14,6 @@ def _fit(original: Callable[..., None], namespace: str) -> Callable[..., None]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "another fit trains"),
     affected=(">=1.8.0,<2.5.1",),

@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 from lightning_patches.engine import distributions
 from lightning_patches.engine.functions import home_of, is_traced
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _CALL = "pytorch.trainer.call"
 _NAME = "_current_fx_name"
@@ -170,7 +170,6 @@ def _call_strategy_hook(original: Callable[..., Any], namespace: str) -> Callabl
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),

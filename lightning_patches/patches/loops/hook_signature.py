@@ -4,7 +4,7 @@ from inspect import CO_VARARGS
 from types import FunctionType, MethodType
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _is_param_in_hook_signature(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
@@ -27,7 +27,6 @@ def _is_param_in_hook_signature(original: Callable[..., bool], namespace: str) -
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="performance",
     affected=(">=1.8.0,<=2.6.6",),

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _setup_data_without_validation(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -46,7 +46,6 @@ def _warn(namespace: str, module: str, trainer: Any, batches: int) -> None:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=1.8.0,<2.6.4",),
     targets=(

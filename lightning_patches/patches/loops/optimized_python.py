@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _next(original: Callable[[Any], Any], namespace: str) -> Callable[[Any], Any]:
@@ -26,7 +26,6 @@ def _next(original: Callable[[Any], Any], namespace: str) -> Callable[[Any], Any
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=("==2.0.8",),

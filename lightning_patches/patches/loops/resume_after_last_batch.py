@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -29,7 +29,6 @@ def _restore_loops(original: Callable[..., None], namespace: str) -> Callable[..
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "a run with max_steps that is resumed from the end of an epoch"),
     affected=(">=2.0.0,<=2.6.6",),

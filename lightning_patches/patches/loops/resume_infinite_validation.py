@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _LOOP = "pytorch.loops.evaluation_loop:_EvaluationLoop"
 
@@ -20,7 +20,6 @@ def _increment_progress(original: Callable[..., None], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.5.0,<2.5.1",),
     targets=(Target(f"{_LOOP}.increment_progress_to_evaluation_end", _increment_progress),),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.loops._saved_batch import run_start_without_iter
 
 _RESUMING = "_resuming_from_checkpoint"
@@ -46,7 +46,6 @@ def _is_unused(data_fetcher: Any) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "random values in resumed training: order of shuffled data, dropout, noise"),
     affected=(">=2.1.0,<2.5.3",),

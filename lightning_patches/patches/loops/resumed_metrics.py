@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 _FIT_LOOP = "pytorch.loops.fit_loop:_FitLoop"
@@ -148,7 +148,6 @@ def _load_state_dict(original: Callable[..., None], namespace: str) -> Callable[
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "learning rates, early stopping and best checkpoints of a resumed run"),

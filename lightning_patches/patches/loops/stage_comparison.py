@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _training(original: Any, namespace: str) -> Callable[..., bool]:
@@ -15,7 +15,6 @@ def _training(original: Any, namespace: str) -> Callable[..., bool]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="performance",
     affected=(">=2.0.0,<=2.6.6",),

@@ -4,7 +4,7 @@ import inspect
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 def _advance_to_the_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -64,7 +64,6 @@ def _join_broadcast(loop: Any) -> None:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect(
         "numbers", "after a short epoch, validation runs and the schedulers step, and a checkpoint has is_last_batch"

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _should_check_val_fx(original: Callable[[Any], bool], namespace: str) -> Callable[[Any], bool]:
@@ -21,7 +21,6 @@ def _should_check_val_fx(original: Callable[[Any], bool], namespace: str) -> Cal
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "how often validation runs between the request to stop and the minimum"),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target
 from lightning_patches.patches.loops import _saved_batch
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
@@ -26,7 +26,6 @@ def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "a resumed run has one validation more"),

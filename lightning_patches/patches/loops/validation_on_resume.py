@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _LEFT_OUT: dict[str, Callable[..., Any]] = {
     "_should_check_val_fx": lambda *_: False,
@@ -64,7 +64,6 @@ def _on_train_epoch_end(original: Callable[..., None], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
     changes_results=Effect("numbers", "a resumed run has one validation less, and draws other random numbers after it"),

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -27,7 +27,6 @@ def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "random values in training, which validation no longer affects"),
     affected=(">=1.8.0,<=2.6.6",),

@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator
 from lightning_patches.patch import Target
 from lightning_patches.patches._warning import Notes, observe, stored, warn, warning
 from lightning_patches.patches.checkpoints.compiled_names import parts
-from lightning_patches.patches.loops.eval_mode_kept import PATCH as FIX
+from lightning_patches.patches.loops import eval_mode_kept
 
 _frozen = Notes()
 """By Trainer: its model, and the batch norm layers that were in evaluation mode before Lightning switched modules.
@@ -64,12 +64,10 @@ def _batch_norms(module: Any) -> Iterator[tuple[str, Any]]:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.trainer.trainer:Trainer._run_sanity_check", _run_sanity_check),
     Target("pytorch.loops.evaluation_loop:_EvaluationLoop._on_evaluation_model_eval", _on_evaluation_model_eval),
     Target("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.on_advance_end", _on_advance_end),
-    fixes=(FIX,),
+    fixes=(eval_mode_kept,),
     added="0.2.0",
     after=("validation-on-resume", "validation-own-randomness"),
     when=", after the first batch that changes the statistics",

@@ -29,8 +29,6 @@ def _is_trained(part: Any) -> bool:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.loops.fit_loop:_FitLoop.on_run_start", _on_run_start),
     added="0.3.0",
     affected=(">=2.2.0,<2.5.5",),

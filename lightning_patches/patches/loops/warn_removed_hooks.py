@@ -162,8 +162,6 @@ def _collect(code: CodeType, names: set[str], texts: set[str]) -> None:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.trainer.configuration_validator:__verify_train_val_loop_configuration", _verify_configuration),
     added="0.2.0",
     affected=(">=2.0.0,<=2.6.6",),

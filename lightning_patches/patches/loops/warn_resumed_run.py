@@ -383,8 +383,6 @@ def _setup_data(original: Callable[..., None], namespace: str) -> Callable[..., 
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target(f"{_CONNECTOR}._parse_ckpt_path", _parse_ckpt_path),
     Target(f"{_CONNECTOR}.restore_loops", _restore_loops),
     Target("pytorch.callbacks.lr_finder:LearningRateFinder.on_fit_start", _on_fit_start),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _training_step(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -20,7 +20,6 @@ def _training_step(original: Callable[..., Any], namespace: str) -> Callable[...
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "gradients of the last accumulation of an epoch, if it has fewer batches"),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _LOOP = "pytorch.loops.optimization.automatic:_AutomaticOptimization"
 
@@ -16,7 +16,6 @@ def _with_batch_idx(original: Callable[..., Any], namespace: str) -> Callable[..
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "all batches of an accumulation count"),
     affected=(">=2.0.0,<2.1.0",),

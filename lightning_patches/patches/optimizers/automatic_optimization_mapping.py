@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _METHOD = "ClosureResult.from_training_step_output"
 
@@ -18,7 +18,6 @@ def _from_training_step_output(original: Callable[..., Any], namespace: str) -> 
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=1.8.0,<2.1.0",),

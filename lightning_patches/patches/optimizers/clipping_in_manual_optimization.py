@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 _PLUGIN = "pytorch.plugins.precision.precision_plugin:PrecisionPlugin"
 
@@ -66,7 +66,6 @@ def _is_manual(model: Any, namespace: str) -> bool:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="compat",
     affected=(">=1.8.0,<=2.6.6",),

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _has_flat(original: Callable[..., bool], namespace: str) -> Callable[..., bool]:
@@ -15,7 +15,6 @@ def _has_flat(original: Callable[..., bool], namespace: str) -> Callable[..., bo
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=2.0.0,<2.0.5",),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _from_training_step_output(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -16,7 +16,6 @@ def _from_training_step_output(original: Callable[..., Any], namespace: str) -> 
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=2.0.0,<2.5.3",),

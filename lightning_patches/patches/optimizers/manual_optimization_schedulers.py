@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _validate_scheduler_api(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -20,7 +20,6 @@ def _validate_scheduler_api(original: Callable[..., None], namespace: str) -> Ca
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="crash",
     affected=(">=1.8.0,<2.0.6",),

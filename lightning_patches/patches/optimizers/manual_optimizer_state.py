@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _OWN = {"step", "__del__", "_optimizer", "_strategy", "_on_before_step", "_on_after_step"}
 """Attributes that belong to Lightning's wrapper. An optimizer that wraps another one may have the same names."""
@@ -22,7 +22,6 @@ def _optimizers(original: Callable[..., Any], namespace: str) -> Callable[..., A
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect(
         "numbers", "a learning rate that a program sets through self.optimizers() after a resume is used"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _configure_schedulers(original: Callable[[list[Any]], list[Any]], namespace: str) -> Callable[..., list[Any]]:
@@ -26,7 +26,6 @@ def _without_interval(scheduler: Any) -> Any:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("files", "learning rates in the log"),

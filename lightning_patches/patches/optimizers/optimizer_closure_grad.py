@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _closure(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -24,7 +24,6 @@ def _closure(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=1.8.0,<2.0.7",),
     targets=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _to_device(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -34,7 +34,6 @@ def _steps_on_the_cpu(optimizer: Any) -> list[tuple[Any, Any]]:
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="performance",
     affected=(">=1.8.0,<2.4.0",),
     targets=(

@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _configure_schedulers(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -17,7 +17,6 @@ def _configure_schedulers(original: Callable[..., Any], namespace: str) -> Calla
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="crash",
     affected=(">=1.8.0,<=2.6.6",),

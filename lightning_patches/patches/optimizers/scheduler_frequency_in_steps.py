@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _update_learning_rates(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -25,7 +25,6 @@ def _update_learning_rates(original: Callable[..., None], namespace: str) -> Cal
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "the learning rate with interval='step' and a frequency above 1"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Optional
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _configure(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -37,7 +37,6 @@ def _validate_scheduler_api(original: Callable[..., None], namespace: str) -> Ca
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="compat",
     affected=(">=1.5.0,<1.8.0", ">=1.8.0,<1.8.4"),

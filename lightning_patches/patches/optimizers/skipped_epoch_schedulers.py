@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _advance(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -22,7 +22,6 @@ def _advance(original: Callable[..., None], namespace: str) -> Callable[..., Non
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "the learning rate after an epoch that was skipped"),
     affected=(">=1.8.0,<2.6.0",),

@@ -5,7 +5,7 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Target
 from lightning_patches.patches._warning import observe, warn, warning
-from lightning_patches.patches.optimizers.scheduler_frequency_in_steps import PATCH as FIX
+from lightning_patches.patches.optimizers import scheduler_frequency_in_steps
 
 
 def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -29,10 +29,8 @@ def _before(self: Any) -> None:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.loops.fit_loop:_FitLoop.on_advance_end", _on_advance_end),
-    fixes=(FIX,),
+    fixes=(scheduler_frequency_in_steps,),
     added="0.3.0",
     affected=(">=2.0.0,<=2.6.6",),
     after=("resumed-metrics", "epoch-metrics-on-all-ranks"),

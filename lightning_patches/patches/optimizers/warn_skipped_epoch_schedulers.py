@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Target
 from lightning_patches.patches._warning import Notes, is_manual, observe, warn, warning
-from lightning_patches.patches.optimizers.skipped_epoch_schedulers import PATCH as FIX
+from lightning_patches.patches.optimizers import skipped_epoch_schedulers
 
 _FIT_LOOP = "pytorch.loops.fit_loop:_FitLoop"
 
@@ -46,11 +46,9 @@ def _after(was_skipped: bool, _: None, self: Any) -> None:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target(f"{_FIT_LOOP}.advance", _advance),
     Target(f"{_FIT_LOOP}.on_advance_end", _on_advance_end),
-    fixes=(FIX,),
+    fixes=(skipped_epoch_schedulers,),
     added="0.3.0",
     affected=(">=2.0.0,<2.6.0",),
     witnesses=("pytorch.loops.training_epoch_loop:_TrainingEpochLoop.advance",),

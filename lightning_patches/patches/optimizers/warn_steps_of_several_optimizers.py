@@ -24,8 +24,6 @@ def _after(_: None, __: None, self: Any) -> None:
 
 
 PATCH = warning(
-    __name__,
-    __doc__,
     Target("pytorch.loops.fit_loop:_FitLoop.on_run_end", _on_run_end),
     added="0.3.0",
     affected=(">=2.0.0,<=2.6.6",),

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _optimizer_step(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -22,7 +22,6 @@ def _optimizer_step(original: Callable[..., Any], namespace: str) -> Callable[..
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<2.0.7",),
     targets=(Target("pytorch.plugins.precision.amp:MixedPrecisionPlugin.optimizer_step", _optimizer_step),),

@@ -1,13 +1,12 @@
 """Layers that first run under no_grad still get gradients in mixed precision."""
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.precision._autocast_cache import forward_context, keeps_casts_without_grad
 
 _PYTORCH = "pytorch.plugins.precision.amp"
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "layers that first run under no_grad get gradients"),
     affected=(">=2.0.0,<2.5.5",),

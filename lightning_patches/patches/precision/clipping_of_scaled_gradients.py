@@ -2,7 +2,7 @@
 
 from typing import Any, Callable
 
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 _AMP = "pytorch.plugins.precision.amp"
 
@@ -38,7 +38,6 @@ def _clip_gradients(original: Callable[..., None], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.2.0",
     group="correctness",
     changes_results=Effect(

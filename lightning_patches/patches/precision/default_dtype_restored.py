@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from typing import Any, Callable, ContextManager, Iterator
 
-from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 
 
 @contextmanager
@@ -27,7 +27,6 @@ def _forward_context(original: Callable[..., Any], namespace: str) -> Callable[.
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect(
         "numbers",

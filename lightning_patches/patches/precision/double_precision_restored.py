@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import module_name
-from lightning_patches.patch import Effect, Impact, Patch, Target, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target
 
 _DOUBLE = "pytorch.plugins.precision.double"
 
@@ -18,7 +18,6 @@ def _restore(original: Callable[..., None], namespace: str) -> Callable[..., Non
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "results of resumed runs and of evaluation with 64-true precision"),

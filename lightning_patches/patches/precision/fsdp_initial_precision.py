@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.engine.distributions import upstream_module
-from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 
 
 def _module_init_context(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -17,7 +17,6 @@ def _module_init_context(original: Callable[..., Any], namespace: str) -> Callab
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="correctness",
     changes_results=Effect("numbers", "parameters and optimizer state have full precision"),
     affected=(">=2.6.0,<2.6.4",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.engine.functions import stock_of
-from lightning_patches.patch import Impact, Patch, Target, Upstream, name_and_title
+from lightning_patches.patch import Impact, Patch, Target, Upstream
 
 
 def _clip_gradients(class_name: str, since: str = "", before: str = "") -> Target:
@@ -26,7 +26,6 @@ def _clip_gradients(class_name: str, since: str = "", before: str = "") -> Targe
 
 
 PATCH = Patch(
-    *name_and_title(__name__, __doc__),
     group="crash",
     affected=(">=2.0.0,<=2.6.6",),
     targets=(_clip_gradients("MixedPrecisionPlugin", before="2.1.1"), _clip_gradients("MixedPrecision", since="2.1.1")),
