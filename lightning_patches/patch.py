@@ -202,8 +202,7 @@ class Patch(NamedTuple):
             index (``patches/_index.py``).
         title: first paragraph of its docstring, without a full stop: what the patch does.
         below: the patches that this one wraps, directly (``after``) or indirectly.
-        module: for a record of the index, the module in :mod:`lightning_patches.patches` that has the :attr:`whole`
-            patch.
+        module: for a record of the index, the module that has the :attr:`whole` patch.
     """
 
     group: Group
@@ -233,7 +232,7 @@ class Patch(NamedTuple):
         """The patch with its code. A record of the index has only the fields that select a patch and check releases."""
         if not self.module:
             return self
-        found: Patch = importlib.import_module(f"lightning_patches.patches.{self.module}").PATCH
+        found: Patch = importlib.import_module(self.module).PATCH
         return found._replace(name=self.name, title=self.title, below=self.below)
 
     def with_code(self, target: Target) -> Tuple["Patch", Target]:
@@ -269,7 +268,7 @@ class Patch(NamedTuple):
     @property
     def for_import(self) -> bool:
         """True if Lightning cannot be imported without the patch. A toggle that selects other patches keeps it."""
-        is_early = any(target.early for target in self.targets) or self.module.startswith("imports.")
+        is_early = any(target.early for target in self.targets) or ".imports." in self.module
         return is_early and self.default
 
     @property

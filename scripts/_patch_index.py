@@ -42,7 +42,7 @@ def records() -> list[Patch]:
     for path in sorted(HOUSE.glob("*/[!_]*.py")):
         module = importlib.import_module(f"lightning_patches.patches.{path.parent.name}.{path.stem}")
         title = " ".join((module.__doc__ or "").partition("\n\n")[0].split()).rstrip(".")
-        names = {"name": path.stem.replace("_", "-"), "title": title, "module": f"{path.parent.name}.{path.stem}"}
+        names = {"name": path.stem.replace("_", "-"), "title": title, "module": module.__name__}
         found.append(module.PATCH._replace(**names))
     below: dict[str, set[str]] = {}
     ordered = layered(found)

@@ -54,7 +54,7 @@ def subjects() -> tuple[str, ...]:
 
 def subject_of(patch: Patch) -> str:
     """The folder that holds a patch: ``"checkpoints"``."""
-    return next(record.module for record in catalogue.index() if record.name == patch.name).partition(".")[0]
+    return next(record.module for record in catalogue.index() if record.name == patch.name).split(".")[2]
 
 
 def link(patch: Patch) -> str:

@@ -276,8 +276,7 @@ def test_attribute_is_added_by_one_patch_only() -> None:
     assert [location for location, count in brought.items() if count > 1] == []
 
 
-def test_every_patch_file_is_in_the_folder_of_its_subject() -> None:
-    assert not list(HOUSE.glob("[a-z]*.py"))
+def test_patcher_keeps_the_order_of_the_catalogue() -> None:
     assert patcher.Patcher(PATCHES).catalogue == PATCHES
 
 
