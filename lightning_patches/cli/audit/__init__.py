@@ -43,9 +43,11 @@ mended (fixed) is "yes", "opt-in" (an opt-in patch that is not selected would fi
 patch will be applied with the current LIGHTNING_PATCHES; otherwise, reason states why not. upstream counts the upstream
 fixes since that release, by their verdict here.
 
---format github writes annotations for a workflow of GitHub Actions. sarif writes a document for code scanning; if a
-release is unknown, it has a notification and executionSuccessful is false. markdown writes a table for a summary or a
-comment. All formats but JSON leave out the bugs that the patches fix, unless you add --all.
+For several releases, the text begins with a table of the counts; each bug is listed once, and --json lists them for
+each release. --format github writes one annotation for each file, for a workflow of GitHub Actions. sarif writes a
+document for code scanning; if a release is unknown, it has a notification and executionSuccessful is false. markdown
+writes a table for a summary or a comment. All formats but JSON leave out the bugs that the patches fix, unless you add
+--all.
 
 exit status:
   0  no bug of the kinds in --fail-on

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Iterator, NamedTuple, Sequence
 
 from lightning_patches.cli import _output
@@ -9,11 +10,13 @@ from lightning_patches.cli._toggle import Toggle
 from lightning_patches.cli.audit.audited import Audited
 from lightning_patches.cli.audit.collect import Gaps
 from lightning_patches.engine import gate, toggle
-from lightning_patches.known import coverage
+from lightning_patches.known import coverage, records
 from lightning_patches.known.bugs import Bug
 from lightning_patches.known.unpatched import ADVICE, Unpatched
+from lightning_patches.patch import GROUPS
 
 NOTHING = "There is no Lightning here: nothing to audit."
+_FIXED = {"yes": "yes", "opt-in": "opt-in", "no": "NO"}
 _OPT_IN = f"Enable an opt-in patch only if you have its bug: `{toggle.VARIABLE}=default,NAME`."
 _KNOWN = "`lightning-patches audit lightning` shows the newest known release."
 
@@ -50,6 +53,24 @@ class Report(NamedTuple):
         """The releases with the bugs to show, with the keys of ``--json``."""
         return [as_dict(one, self.show_all) for one in self.audited]
 
+    def is_secondary(self, one: Audited) -> bool:
+        """True for a pytorch-lightning that is installed together with ``lightning``, since few scripts import it."""
+        installed = [each.distribution for each in self.audited if each.requirement is None]
+        return one.requirement is None and one.distribution == "pytorch-lightning" and "lightning" in installed
+
+    def bugs_of(self, one: Audited) -> list[Bug]:
+        """Return the bugs of a release to show."""
+        return one.bugs if self.show_all else [bug for bug in one.bugs if not (bug.covered or self.is_secondary(one))]
+
+    @property
+    def bugs(self) -> list[Bug]:
+        """The bugs to show, each once: those that are not fixed in any release first."""
+        shown: dict[str, Bug] = {}
+        for bug in itertools.chain.from_iterable(map(self.bugs_of, self.audited)):
+            if bug.fixed == "no" or bug.record.name not in shown:
+                shown[bug.record.name] = bug
+        return sorted(shown.values(), key=lambda bug: (bug.covered, GROUPS.index(bug.record.group)))
+
     def write(self, text: str) -> None:
         """Write text for another tool to stdout, and a hint for the user to stderr."""
         if text:
@@ -68,13 +89,13 @@ def as_dict(one: Audited, show_all: bool = True) -> dict[str, Any]:
         **vars(one),
         "do": advice(one),
         "headline": headline(one),
-        "bugs": [_bug_as_dict(bug) for bug in one.bugs if show_all or not bug.covered],
+        "bugs": [bug_as_dict(bug) for bug in one.bugs if show_all or not bug.covered],
         "figures": one.figures.as_dict(),
         "upstream": coverage.counts(one.version),
     }
 
 
-def _bug_as_dict(bug: Bug) -> dict[str, Any]:
+def bug_as_dict(bug: Bug) -> dict[str, Any]:
     record = bug.record
     unpatched = record if isinstance(record, Unpatched) else None
     return {
@@ -94,6 +115,12 @@ def _bug_as_dict(bug: Bug) -> dict[str, Any]:
         "pull_requests": list(record.upstream.pull_requests),
         "advisories": list(unpatched.advisories) if unpatched else [],
     }
+
+
+def row_of(bug: Bug) -> tuple[str, str, str, str, str]:
+    """Return the row of a bug in tables: its name, group, state, fixed release and effect."""
+    record = bug.record
+    return record.name, record.group, _FIXED[bug.fixed], records.fixed_in(record), record.impact.summary
 
 
 def headline(one: Audited) -> str:
@@ -133,14 +160,14 @@ def advice(one: Audited) -> str:
     if not one.known and not one.bugs:
         return f"check the version number, or use a known release. {_KNOWN}"
     unpatched = [bug.record for bug in one.bugs if isinstance(bug.record, Unpatched) and not bug.machine]
-    steps = [*_without_patch(one.distribution, unpatched)]
+    steps = []
     covered = sum(bug.covered and bug.is_counted for bug in one.bugs)
     if covered and not one.has_patches:
-        fixes = f"fixes the other {covered}" if unpatched else f"fixes {covered} of them"
-        steps.append(f"add `import lightning_patches` above every import of Lightning, which {fixes}")
+        steps.append(f"add `import lightning_patches` above every import of Lightning, which fixes {covered} of them")
     left_out = sum(bug.left_out for bug in one.bugs)
     if left_out:
         steps.append(f"change {toggle.VARIABLE}, which does not select {left_out} default patches")
+    steps += _without_patch(one.distribution, unpatched)
     opt_in = f" {_OPT_IN}" if any(bug.cover == "opt-in" and not bug.refused for bug in one.bugs) else ""
     return f"{'; '.join(steps) or 'nothing'}.{opt_in}"
 
@@ -154,10 +181,3 @@ def _without_patch(distribution: str, records: Sequence[Unpatched]) -> Iterator[
     if others:
         move_to = max((record.move_to for record in others), key=coverage.order)
         yield f"move to {distribution}=={move_to} or newer, for {', '.join(record.name for record in others)}"
-
-
-def bug_in_words(one: dict[str, Any], bug: dict[str, Any]) -> str:
-    """Return two sentences: the effect of a bug, and if it is fixed."""
-    fixed = "Fixed by the patches" if one["has_patches"] else "Would be fixed by the patches"
-    how = fixed if bug["covered"] else bug["reason"][:1].upper() + bug["reason"][1:]
-    return f"{one['distribution']} {one['version']}: {bug['harm']} {how}."

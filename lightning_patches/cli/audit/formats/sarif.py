@@ -9,7 +9,7 @@ import json
 from typing import Any, Optional
 
 import lightning_patches
-from lightning_patches.cli.audit.formats.report import NOTHING, Report, bug_in_words
+from lightning_patches.cli.audit.formats.report import NOTHING, Report
 from lightning_patches.known import records
 
 _LEVELS = {"yes": "note", "opt-in": "warning", "no": "error"}
@@ -27,7 +27,7 @@ def write(report: Report) -> None:
         notifications += [_notification("note", f"{note}.", one) for note in one["notes"]]
         for bug in one["bugs"]:
             rules.setdefault(bug["name"], _rule(bug))
-            message = {"text": bug_in_words(one, bug)}
+            message = {"text": _in_words(one, bug)}
             result = {"ruleId": bug["name"], "level": _LEVELS[bug["mended"]], "message": message}
             results.append({**result, **_locations(one)})
     driver = {"name": "lightning-patches", "version": lightning_patches.__version__, "rules": list(rules.values())}
@@ -58,3 +58,10 @@ def _locations(one: dict[str, Any]) -> dict[str, Any]:
         return {}
     place = {"artifactLocation": {"uri": one["file"]}, "region": {"startLine": max(one["line"], 1)}}
     return {"locations": [{"physicalLocation": place}]}
+
+
+def _in_words(one: dict[str, Any], bug: dict[str, Any]) -> str:
+    """Return two sentences: the effect of a bug, and if it is fixed."""
+    fixed = "Fixed by the patches" if one["has_patches"] else "Would be fixed by the patches"
+    how = fixed if bug["covered"] else bug["reason"][:1].upper() + bug["reason"][1:]
+    return f"{one['distribution']} {one['version']}: {bug['harm']} {how}."

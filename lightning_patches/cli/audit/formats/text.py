@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from lightning_patches.cli import _output
 from lightning_patches.cli.audit.audited import Audited
-from lightning_patches.cli.audit.formats.report import NOTHING, Report, advice, headline
+from lightning_patches.cli.audit.formats.report import NOTHING, Report, advice, headline, row_of
 from lightning_patches.engine import toggle
-from lightning_patches.known import coverage, records
-from lightning_patches.known.bugs import Bug
+from lightning_patches.known import coverage
 from lightning_patches.known.unpatched import Unpatched
 
+MAX_FILES = 3
+"""Most files of a release that the summary names."""
 _STYLES = {"yes": "green", "opt-in": "yellow", "no": "bold red"}
-_FIXED = {"yes": "yes", "opt-in": "opt-in", "no": "NO"}
 _VERDICTS = {
     "patched": "have a patch here",
     "open": "have no patch yet",
@@ -44,10 +44,14 @@ def _write_releases(report: Report) -> None:
     same_text: dict[tuple[str, str], list[Audited]] = {}
     for one in audited:
         same_text.setdefault((headline(one), advice(one)), []).append(one)
-    for number, group in enumerate(same_text.values()):
+    groups = list(same_text.values())
+    if len(groups) > 1:
+        _write_summary(groups)
+    for number, group in enumerate(groups):
         if number:
             _output.write()
         _write_release(group, report)
+    _write_bugs(report)
     if all(one.is_compromised or not one.bugs for one in audited):
         return
     _output.write()
@@ -55,6 +59,23 @@ def _write_releases(report: Report) -> None:
     when = "is not set: the default set counts as applied" if value is None else f"is {_output.cut(value)!r}"
     hidden = "" if report.show_all else " `--all` also lists the bugs that the patches fix."
     _write(f"{toggle.VARIABLE} {when}. `lightning-patches show BUG` shows details.{hidden}")
+
+
+def _write_summary(groups: list[list[Audited]]) -> None:
+    rows = []
+    for group in groups:
+        one = group[0]
+        release = f"{one.distribution} {one.version}" if one.version else str(one.requirement)
+        counts = map(str, one.figures) if one.known else ["?"] * len(one.figures)
+        rows.append((release, *counts, _places(group)))
+    _output.write_table(("RELEASE", "KNOWN", "DEFAULT", "OPT-IN", "NOT FIXED", "FILE"), rows)
+    _output.write()
+
+
+def _places(group: list[Audited]) -> str:
+    places = [f"{one.file}, line {one.line}" for one in group if one.file]
+    more = f"; and {len(places) - MAX_FILES} more" if len(places) > MAX_FILES else ""
+    return "; ".join(places[:MAX_FILES]) + more
 
 
 def _write_nothing(report: Report) -> None:
@@ -73,42 +94,33 @@ def _write_release(group: list[Audited], report: Report) -> None:
     _write(headline(one))
     _write(f"Do: {advice(one)}")
     if len(report.audited) > 1 and one.file:
-        _write(f"in: {'; '.join(f'{each.file}, line {each.line}' for each in group)}")
+        _write(f"in: {_places(group)}")
     for note in dict.fromkeys(note for each in group for note in each.notes):
         _write(f"note: {note}.")
-    if _is_secondary(one, report.audited) and not report.show_all:
+    if report.is_secondary(one) and not report.show_all:
         pinned = f"{one.distribution}=={one.version}"
         _write(f"If your scripts import pytorch_lightning, run `lightning-patches audit {pinned}`.")
         return
-    shown = [bug for bug in one.bugs if report.show_all or not bug.covered]
-    if shown:
+    if one.known and (report.show_fixes or not one.is_compromised):
+        _write_upstream_fixes(one.version or "", report.show_fixes)
+
+
+def _write_bugs(report: Report) -> None:
+    if report.bugs:
         _output.write()
         _output.write_table(
             ("BUG", "GROUP", "PATCHED", "FIXED IN", "EFFECT"),
-            [_row(bug) for bug in shown],
-            [_STYLES[bug.fixed] for bug in shown],
+            [row_of(bug) for bug in report.bugs],
+            [_STYLES[bug.fixed] for bug in report.bugs],
             width=_output.MAX_TEXT_WIDTH,
         )
-    for bug in one.bugs:
+    for bug in report.bugs:
         if isinstance(bug.record, Unpatched):
             _output.write()
             _write(f"{bug.record.name}: no patch: {bug.reason}. {bug.record.advice}.")
         elif bug.refused:
             _output.write()
             _write(f"{bug.record.name}: the patch is not applied here: {bug.reason}.")
-    if one.known and (report.show_fixes or not one.is_compromised):
-        _write_upstream_fixes(one.version or "", report.show_fixes)
-
-
-def _row(bug: Bug) -> tuple[str, str, str, str, str]:
-    record = bug.record
-    return record.name, record.group, _FIXED[bug.fixed], records.fixed_in(record), record.impact.summary
-
-
-def _is_secondary(one: Audited, audited: list[Audited]) -> bool:
-    """True for a pytorch-lightning that is installed together with ``lightning``, since few scripts import it."""
-    installed = [each.distribution for each in audited if each.requirement is None]
-    return one.requirement is None and one.distribution == "pytorch-lightning" and "lightning" in installed
 
 
 def _write_upstream_fixes(version: str, show_fixes: bool) -> None:
