@@ -25,7 +25,7 @@ BEGINS: dict[str, str] = {
     "frozen-batch-norm": r"state gradients |call SGD\.",
     "logged-number-precision": rf"warning UserWarning You called `self\.log|{NUMBERS}",
     "logged-tensor-precision": NUMBERS,
-    "lr-finder-applies-lr": r"state |warning LightningPatchesWarning The learning rate finder has set all parameter",
+    "lr-finder-applies-lr": r"state ",
     "lr-finder-restarting-flag": NUMBERS,
     "lr-finder-train-loader": rf"{NUMBERS}|call DataLoader\.check_worker_number_rationality",
     "lr-finder-val-loader": NUMBERS,

@@ -1,16 +1,17 @@
 """The learning rate that the LearningRateFinder callback set, and the one that the training uses. Cases: ``callback``,
-``tuner``, ``no_update`` (``update_attr=False``), ``step_lr`` and ``lambda_lr`` (with a scheduler stepped at each step),
-``hparams`` (the rate is a hyperparameter called ``rate``), ``ddp`` (two ranks on gloo), ``groups`` (as ``callback``;
-observes warnings), ``groups_tuner`` (the same with the tuner), ``none`` (an optimizer that accepts None as its
-rate)."""
-
-import contextlib
+``tuner``, ``no_update`` (``update_attr=False``), ``step_lr``, ``lambda_lr``, ``warm_up``, ``cyclic``, ``nested`` (with
+a scheduler stepped at each step), ``hparams`` (the rate is a hyperparameter called ``rate``), ``ddp`` (two ranks on
+gloo), ``scaled`` (``lambda_lr``, where the program scales the rates, too), ``none`` (an optimizer that accepts None as
+its rate), and ``by_hand_...`` (without the finder, the model has the rate that it suggests)."""
 
 import _scenario as scenario
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-DDP = scenario.CASE == "ddp"
+BY_HAND = scenario.CASE.startswith("by_hand_")
+CASE = scenario.CASE[len("by_hand_") :] if BY_HAND else scenario.CASE
+DDP = CASE == "ddp"
+RATE = float.fromhex("0x1.c28f5e936f6f5p-5") if BY_HAND else 1e-3
 
 
 class WithoutRate(torch.optim.SGD):
@@ -24,15 +25,15 @@ class WithoutRate(torch.optim.SGD):
 class Model(scenario.pl.LightningModule):
     def __init__(self):
         super().__init__()
-        if scenario.CASE == "hparams":
-            self.save_hyperparameters({"rate": 1e-3})
+        if CASE == "hparams":
+            self.save_hyperparameters({"rate": RATE})
         else:
-            self.lr = 1e-3
+            self.lr = RATE
         self.layer = torch.nn.Linear(4, 1)
-        self.searching, self.rates = True, []
+        self.searching, self.rates = not BY_HAND, []
 
     def current_rate(self):
-        return self.hparams.rate if scenario.CASE == "hparams" else self.lr
+        return self.hparams.rate if CASE == "hparams" else self.lr
 
     def training_step(self, batch, batch_idx):
         if not self.searching:
@@ -41,19 +42,30 @@ class Model(scenario.pl.LightningModule):
 
     def on_fit_start(self):  # comes after the callbacks' on_fit_start, where the finder runs
         self.searching = False
+        if CASE == "scaled" and not BY_HAND:
+            scheduler, factor = self.lr_schedulers(), self.lr / RATE
+            scheduler.base_lrs = [rate * factor for rate in scheduler.base_lrs]
 
     def configure_optimizers(self):
-        if scenario.CASE == "none":
+        if CASE == "none":
             optimizer = WithoutRate(self.parameters(), lr=1.0)
             optimizer.param_groups[0]["lr"] = None
             return optimizer
-        groups = [{"params": [self.layer.weight]}, {"params": [self.layer.bias], "lr": 5e-4}]
+        groups = [{"params": [self.layer.weight]}, {"params": [self.layer.bias], "lr": self.current_rate() / 2}]
         optimizer = torch.optim.SGD(groups, lr=self.current_rate(), momentum=0.5)
         schedulers = torch.optim.lr_scheduler
-        if scenario.CASE == "step_lr":
+        if CASE == "step_lr":
             scheduler = schedulers.StepLR(optimizer, step_size=2, gamma=0.5)
-        elif scenario.CASE == "lambda_lr":
+        elif CASE in ("lambda_lr", "scaled"):
             scheduler = schedulers.LambdaLR(optimizer, lambda step: 0.5 ** (step // 2))
+        elif CASE == "warm_up":
+            scheduler = schedulers.LinearLR(optimizer, 0.125, total_iters=4)
+        elif CASE == "cyclic":
+            scheduler = schedulers.CyclicLR(optimizer, self.lr / 8, self.lr, step_size_up=4, cycle_momentum=False)
+        elif CASE == "nested":
+            warm_up = schedulers.LinearLR(optimizer, 0.125, total_iters=4)
+            after = schedulers.CosineAnnealingLR(optimizer, 20)
+            scheduler = schedulers.SequentialLR(optimizer, [warm_up, after], [4])
         else:
             return optimizer
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
@@ -66,19 +78,18 @@ if __name__ == "__main__":
     scenario.pl.seed_everything(7)
     model = Model()
     # In linear mode all releases suggest the same rate; 2.5.3 changed the suggestion of the exponential mode.
-    options = {"mode": "linear", "max_lr": 0.1, "update_attr": scenario.CASE != "no_update"}
-    if scenario.CASE == "hparams":
+    options = {"mode": "linear", "max_lr": 0.1, "update_attr": CASE != "no_update"}
+    if CASE == "hparams":
         options["attr_name"] = "rate"
     callbacks = scenario.pytorch("callbacks")
-    by_callback = "tuner" not in scenario.CASE
+    by_callback = CASE != "tuner" and not BY_HAND
     trainer = scenario.trainer(
         max_epochs=1,
         strategy="ddp" if DDP else "auto",
         devices=2 if DDP else 1,
         callbacks=[callbacks.LearningRateFinder(num_training_steps=20, **options)] if by_callback else [],
     )
-    with scenario.observing_warnings() if "groups" in scenario.CASE else contextlib.nullcontext():
-        if not by_callback:
-            scenario.tuner(trainer).lr_find(model, num_training=20, **options)
-        trainer.fit(model)
+    if CASE == "tuner":
+        scenario.tuner(trainer).lr_find(model, num_training=20, **options)
+    trainer.fit(model)
     scenario.observe(attribute=model.current_rate(), rates=model.rates, weight=model.layer.weight)

@@ -7,7 +7,10 @@ PROGRAM = Program("lr-finder-applies-lr", "2.5.3", alone=True)
 
 TOGETHER = "lr-finder-restarting-flag,lr-finder-val-loader,lr-finder-train-loader,lr-finder-applies-lr"
 INITIAL = (1e-3).hex()
-OLD_RATES = [[INITIAL, (5e-4).hex()]]
+
+
+def half(rate):
+    return (float.fromhex(rate) / 2).hex()
 
 
 def test_learning_rate_property_is_set_once():
@@ -15,36 +18,22 @@ def test_learning_rate_property_is_set_once():
 
 
 PROOFS = PROGRAM.proofs(
-    sees(lambda seen: seen["rates"] == OLD_RATES * len(seen["rates"]) and seen["attribute"] != INITIAL),
+    sees(lambda seen: seen["attribute"] != INITIAL and seen["rates"][0][1] != half(seen["attribute"])),
     "callback",
-    right=sees(lambda seen: seen["rates"] == [[seen["attribute"]] * 2] * 32),
+    recommended="by_hand_{}",
+    right=sees(lambda seen: seen["rates"] == [[seen["attribute"], half(seen["attribute"])]] * 32),
+)
+
+test_training_equals_a_run_whose_rate_is_set_by_hand = PROGRAM.fixed(
+    "hparams", "step_lr", "lambda_lr", "warm_up", "cyclic", "nested", reference="by_hand_{}", on=("2.5.3", "2.6.6")
 )
 
 
-@pytest.mark.parametrize("case", ["hparams", "step_lr", "lambda_lr"])
-def test_each_step_equals_the_fixed_release(case):
-    stock = PROGRAM.stock(case).facts
-    assert stock["rates"][:1] == OLD_RATES, stock
-    assert stock["attribute"] != INITIAL, stock
-    shim = PROGRAM.shim(case).facts
-    assert shim["rates"][0] == [stock["attribute"]] * 2
-    assert shim == PROGRAM.stock(case, "2.5.4").facts
+@pytest.mark.parametrize("version", ["2.5.3", "2.6.6"])
+def test_program_that_scales_the_rates_trains_with_the_found_rate(version):
+    shim, by_hand = PROGRAM.shim("scaled", version).facts, PROGRAM.stock("by_hand_scaled", version).facts
+    assert shim == by_hand
 
-
-def test_parameter_groups_with_different_rates_are_named():
-    shim = PROGRAM.shim("groups").facts
-    (said,) = shim.pop("warnings")
-    assert "they had 0.0005, 0.001." in said and "Tuner.lr_find" in said
-    official = PROGRAM.stock("groups", "2.5.4").facts
-    assert official.pop("warnings") == []
-    assert shim == official
-
-
-# Tuner.lr_find, as the warning recommends: the fit creates new optimizers, and each group has its rate.
-test_message_is_absent_if_the_search_precedes_the_fit = PROGRAM.unchanged(
-    "groups_tuner",
-    check=sees(lambda seen: seen["warnings"] == [] and seen["rates"][0] == [seen["attribute"], *OLD_RATES[0][1:]]),
-)
 
 test_run_without_the_bug_is_unchanged = PROGRAM.unchanged("tuner", "no_update", "none", toggle=TOGETHER)
 
@@ -52,8 +41,6 @@ test_run_without_the_bug_is_unchanged = PROGRAM.unchanged("tuner", "no_update", 
 @pytest.mark.distributed
 def test_both_ranks_train_with_the_found_rate():
     stock = PROGRAM.stock("ddp")
-    assert [rank["rates"][0] for rank in stock.observations] == OLD_RATES * 2, stock
+    assert [rank["rates"][0] for rank in stock.observations] == [[INITIAL, half(INITIAL)]] * 2, stock
     shim = PROGRAM.shim("ddp", toggle=TOGETHER)
-    assert shim.ok, shim
-    assert [rank["rates"][0] for rank in shim.observations] == [[stock.observations[0]["attribute"]] * 2] * 2
-    assert shim.observations == PROGRAM.stock("ddp", "2.5.4").observations
+    assert shim.observations == PROGRAM.stock("by_hand_ddp").observations
