@@ -193,9 +193,12 @@ def _clean_up(original: Callable[..., Any], namespace: str, before: Callable[[di
     def finder(trainer: Any, *args: Any, **kwargs: Any) -> Any:
         if trainer.fast_dev_run:  # the finders skip the search
             return original(trainer, *args, **kwargs)
-        call = signature.bind(trainer, *args, **kwargs)
-        call.apply_defaults()
-        state = _Before(trainer, namespace, before(call.arguments))
+        try:
+            call = signature.bind(trainer, *args, **kwargs)
+            call.apply_defaults()
+            state = _Before(trainer, namespace, before(call.arguments))
+        except Exception:  # a stand-in for the Trainer, or a property of the program that raises
+            return original(trainer, *args, **kwargs)
         try:
             return original(trainer, *args, **kwargs)
         except BaseException as error:

@@ -20,9 +20,10 @@ def _count_saved(original: Callable[..., None], namespace: str) -> Callable[...,
 
 def _step_after_saved(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def log_metrics(self: Any, metrics: Any, step: Optional[int] = None) -> None:
-        saved = getattr(self._experiment, "__dict__", {}).get(_SAVED, 0)  # other objects may define __getattr__
-        if step is None and saved:
-            step = saved + len(self._experiment.metrics)
+        if step is None:
+            experiment = vars(self).get("_experiment")  # a subclass may have another experiment, without this attribute
+            saved = getattr(experiment, "__dict__", {}).get(_SAVED, 0)  # other objects may define __getattr__
+            step = saved + len(experiment.metrics) if saved else None
         original(self, metrics, step)
 
     return log_metrics

@@ -41,12 +41,11 @@ def _awaits_validation(loop: Any, config: Any) -> bool:
         return False
     if loop._should_check_val_epoch() or (loop.trainer.current_epoch + 1) % config.frequency != 0:
         return False
-    awaited = vars(loop).setdefault(_AWAITED, set())
     if loop._get_monitor_value(config.monitor) is None:
-        awaited.add(config.monitor)
+        vars(loop).setdefault(_AWAITED, set()).add(config.monitor)
         return True
     # A metric that this epoch of training has logged was only lost when the run was resumed.
-    return config.monitor in awaited.difference(_logged_names(loop))
+    return config.monitor in set(vars(loop).get(_AWAITED, ())).difference(_logged_names(loop))
 
 
 def _logged_names(loop: Any) -> set[str]:
@@ -67,7 +66,9 @@ def _on_save_checkpoint(original: Callable[..., Any], namespace: str) -> Callabl
 def _on_load_checkpoint(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_load_checkpoint(self: Any, state_dict: Any) -> None:
         original(self, state_dict)
-        vars(self)[_AWAITED] = set(state_dict.get(_AWAITED, ()))
+        vars(self).pop(_AWAITED, None)
+        if _AWAITED in state_dict:
+            vars(self)[_AWAITED] = set(state_dict[_AWAITED])
 
     return on_load_checkpoint
 

@@ -1,5 +1,6 @@
 """Fabric's CSVLogger without step=, which counts the rows. Cases: "", ``step`` (it is given), ``every`` (each row is
-written at once), ``mixed`` (some rows have a step), ``stand-in`` (a mock writer, which has every attribute)."""
+written at once), ``mixed`` (some rows have a step), ``stand-in`` (a mock writer, which has every attribute), ``own`` (a logger of the program, which does not call
+``CSVLogger.__init__``)."""
 
 from _expect import bug, patched, same
 
@@ -9,6 +10,7 @@ EXPECT = [
     bug(stock={"steps": [0, 1, 0, 1, 0]}, patched=RIGHT, like="step"),
     bug("every", stock={"steps": [0, 0, 0, 0, 0]}, patched=RIGHT, like="step"),
     same("stand-in", "custom writer receives the arguments of stock", lambda seen: seen["called"]),
+    same("own", "logger with another writer counts the rows as on stock", {"metrics": [{"loss": 0.0, "step": 0}]}),
     same("step", "given steps are logged unchanged", RIGHT, on=("2.1.0", "2.6.6")),
     patched("mixed", "given steps are logged beside counted ones", RIGHT, on=("2.1.0", "2.6.6")),
 ]
@@ -26,6 +28,17 @@ if __name__ == "__main__":
         logger._experiment = mock.MagicMock()
         logger.log_metrics({"loss": 0.0})
         scenario.observe(called=[str(call) for call in logger._experiment.log_metrics.mock_calls])
+    elif scenario.CASE == "own":
+
+        class Own(type(logger)):
+            def __init__(self):
+                self._prefix, self._flush_logs_every_n_steps = "", 2
+
+            experiment = logger.experiment
+
+        own = Own()
+        own.log_metrics({"loss": 0.0})
+        scenario.observe(metrics=own.experiment.metrics)
     else:
         for step in range(5):
             given = scenario.CASE == "step" or scenario.CASE == "mixed" and step % 2

@@ -1,7 +1,8 @@
 """ReduceLROnPlateau follows a metric of the validation, which does not run in every epoch. Cases: ``waits``, ``by
 hand`` (the scheduler's frequency says so), ``resumed`` (the rest of such a training), ``two`` (a second scheduler
 follows a metric of the training), ``trained`` (the only one does), ``lost`` (a training with such a scheduler is
-resumed from a checkpoint at an epoch's end that lacks the metric), ``lenient`` (``strict=False``), ``stale`` (a
+resumed from a checkpoint at an epoch's end that lacks the metric), ``resumed by hand`` (a resumed training without the
+bug), ``lenient`` (``strict=False``), ``stale`` (a
 frequency that asks for the value of an earlier epoch), ``misspelled``, ``off`` (there is no validation), ``asked``
 (validation runs in every epoch, and the Trainer's enable_validation is the program's own)."""
 
@@ -23,7 +24,7 @@ EXPECT = [
         like="by hand",
     ),
     same(
-        ["trained", "lenient", "stale", "by hand", "asked"],
+        ["trained", "lenient", "stale", "by hand", "resumed by hand", "asked"],
         "scheduler with its metric is unchanged",
         {"error": None, "epochs": 6},
         on=RELEASES,
@@ -54,6 +55,7 @@ import _scenario as scenario
 import torch
 
 EVERY = 2
+UNCHANGED = ("trained", "resumed by hand")
 
 
 class Model(scenario.BoringModel):
@@ -87,7 +89,7 @@ class Model(scenario.BoringModel):
 
         options = {"by hand": {"frequency": EVERY}, "lenient": {"strict": False}, "stale": {"frequency": 3}}
         monitor = {"trained": "train", "lost": "train", "misspelled": "vall"}.get(scenario.CASE, "val")
-        configs = [config(monitor, **options.get(scenario.CASE, {}))]
+        configs = [config(monitor, **options.get(scenario.CASE.replace("resumed ", ""), {}))]
         if scenario.CASE == "two":
             configs.append(config("train", "max"))
         return [optimizer], configs
@@ -121,13 +123,15 @@ def fit(epochs, path=None):
         "epochs": trainer.current_epoch,
         "steps": model.steps,
         "asked": trainer.asked if scenario.CASE == "asked" else None,
+        "attributes": sorted(vars(trainer.fit_loop.epoch_loop)) if scenario.CASE in UNCHANGED else None,
         "lr": trainer.optimizers[0].param_groups[0]["lr"],
     }
 
 
 if __name__ == "__main__":
-    trainer, seen = fit({"resumed": 2, "lost": 3}.get(scenario.CASE, 6))
-    if scenario.CASE == "resumed" and seen["error"] is None:
+    is_resumed = scenario.CASE.startswith("resumed")
+    trainer, seen = fit(2 if is_resumed else 3 if scenario.CASE == "lost" else 6)
+    if is_resumed and seen["error"] is None:
         trainer.save_checkpoint("model.ckpt")
         trainer, seen = fit(6, "model.ckpt")
     if scenario.CASE == "lost":

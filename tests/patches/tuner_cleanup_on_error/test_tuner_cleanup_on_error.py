@@ -146,3 +146,8 @@ PROOFS = PROGRAM.proofs(
     recommended_observed=_as_before,
 )
 SEARCHES = ("asked_rate", "finders", "traced", "tuner")
+
+
+def test_search_succeeds_when_a_property_of_the_trainer_raises():
+    stock, patched = PROGRAM.stock("own_limit"), PROGRAM.shim("own_limit")
+    assert stock.ok and patched.facts == stock.facts, (stock, patched)
