@@ -1,6 +1,6 @@
 """Fabric's CSVLogger without step=, which counts the rows. Cases: "", ``step`` (it is given), ``every`` (each row is
-written at once), ``mixed`` (some rows have a step), ``stand-in`` (a mock writer, which has every attribute), ``own`` (a logger of the program, which does not call
-``CSVLogger.__init__``)."""
+written at once), ``mixed`` (some rows have a step), ``stand-in`` (a mock writer, which has every attribute), ``own`` (a
+logger of the program, which does not call ``CSVLogger.__init__``)."""
 
 from _expect import bug, patched, same
 
