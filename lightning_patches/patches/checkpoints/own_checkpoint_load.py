@@ -21,7 +21,7 @@ import sys
 import threading
 from collections import OrderedDict
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Iterator, Optional
 
 from lightning_patches import notices
 from lightning_patches.engine.functions import home_of, stock_of
@@ -53,7 +53,7 @@ def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[...,
         path = _local(filepath)
         _digests.pop(path, None)
         writable = path and os.access(os.path.dirname(path), os.W_OK)
-        if not writable or not _refuses_objects() or not _holds_objects(checkpoint):
+        if not writable or not _refuses_objects() or not _holds_objects(checkpoint) or _holds_inner_state(checkpoint):
             original(checkpoint, filepath)
             return
         # Do the original's work here: it does not expose the bytes, and reading the file later is not safe, because
@@ -191,6 +191,21 @@ def _refuses_objects() -> bool:
 
 def _holds_objects(value: Any) -> bool:
     """True if the value contains anything but tensors and plain values. Unknown types count as objects."""
+    return any(True for _ in _objects(value))
+
+
+def _holds_inner_state(checkpoint: Any) -> bool:
+    """True if the checkpoint is not the Trainer's, and objects in it have a ``load_state_dict``.
+
+    Fabric saves the state of modules and optimizers of the top level, and loads it in place. It saves all others whole,
+    and would load copies, which the program does not use. Without a digest, stock's error says so.
+    """
+    is_trainers = isinstance(checkpoint, dict) and "pytorch-lightning_version" in checkpoint
+    return not is_trainers and any(hasattr(type(one), "load_state_dict") for one in _objects(checkpoint))
+
+
+def _objects(value: Any) -> Iterator[Any]:
+    """Yield all objects but tensors and plain values, also those in attributes of others."""
     import torch
 
     tensors = (torch.Tensor, torch.nn.Parameter, torch.Size, torch.dtype, torch.device)
@@ -199,16 +214,18 @@ def _holds_objects(value: Any) -> bool:
     while left:
         one = left.pop()
         kind = id(type(one))  # by id, since a metaclass may override ==
-        if kind in plain:
+        if kind in plain or id(one) in seen:
             continue
-        if kind not in containers:
-            return True
-        if id(one) not in seen:
-            seen.add(id(one))
+        seen.add(id(one))
+        if kind in containers:
             left += one
             if isinstance(one, dict):
                 left += one.values()
-    return False
+            continue
+        yield one
+        attributes = vars(one) if type(one).__dictoffset__ else None
+        if isinstance(attributes, dict):  # not of a class
+            left += attributes.values()
 
 
 def _key(path: str) -> str:
@@ -256,7 +273,9 @@ PATCH = Patch(
     "they get the location of the run's secret in the variable _LIGHTNING_PATCHES_RUN_SECRET. For ranks "
     "of torchrun or SLURM set LIGHTNING_PATCHES_HANG_SECRET. All other files, including replaced or "
     "changed ones, and checkpoints of plain values are loaded as without the patch. An explicit "
-    "weights_only is respected, and a wrapped torch.load decides itself. Without the patch, pass "
+    "weights_only is respected, and a wrapped torch.load decides itself. Fabric's checkpoints with modules or "
+    "optimizers in a list, dict or object are loaded as without the patch: Fabric can't restore these in place. "
+    "Without the patch, pass "
     "weights_only=False or set TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1.",
     after=("checkpoint-written-once",),
     around=("trusted-checkpoint-load", "tuner-temporary-checkpoint"),
