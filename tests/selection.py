@@ -23,6 +23,7 @@ SOON = (
     "equivalence/test_diffs.py",
     "equivalence/test_records.py",
     "equivalence/test_scripts.py",
+    "differential/test_reads.py",
     "differential/test_resume.py",
 )
 """Paths below ``tests`` that every run without arguments includes, except tests marked as slow and most boundaries."""

@@ -37,6 +37,8 @@ LEFT_OUT = {
 LENT = ("validation", "validation_epoch", "validation_batch", "train_batch")
 BRACKETS = (*((f"on_{when}_start", f"on_{when}_end") for when in LENT), ("eval", "train"))
 """Pairs of methods between which a program may lend itself other weights: an average, a merged layer."""
+QUIET = ("torch", "tests", "differential_own")
+"""Packages whose reads are consequences of calls."""
 HOME = types.ModuleType("differential_own")
 """The module of the classes that are made, where pickle finds them."""
 sys.modules[HOME.__name__] = HOME
@@ -125,6 +127,8 @@ class Own:
         part = cls.__name__
         if self.kind in SPIES:
             found = {name: self._spy(part, name, value) for name, value in methods(cls)}
+            if self.kind == "reads" and not issubclass(cls, pl.Trainer):
+                found["__getattribute__"] = self._reads(part)
         elif self.kind == "lends weights":
             known, (enter, leave) = dict(methods(cls)), BRACKETS[self.spec["at"]]
             both = enter in known and leave in known
@@ -179,6 +183,17 @@ class Own:
             signature = signature.replace(parameters=[p for p in signature.parameters.values() if p.default is p.empty])
         return _documented(name, signature, of_object)
 
+    def _reads(self, part: str) -> Any:
+        """Return ``__getattribute__`` that notes which attributes Lightning reads."""
+
+        def read(owner: Any, name: str) -> Any:
+            reader = sys._getframe(1).f_globals.get("__name__", "")
+            if reader.partition(".")[0] not in QUIET and name != "__class__":
+                note("read", f"{part}.{name}")
+            return object.__getattribute__(owner, name)
+
+        return read
+
     def _lends(self, name: str, value: Any, enters: bool) -> Any:
         """Return one hook of a pair: the first swaps other weights in, the second restores them."""
 
@@ -198,7 +213,7 @@ class Own:
         return _documented(name, inspect.signature(value), of_object)
 
 
-SPIES = ("overridden", "any arguments", "fewer arguments", "properties", "raises", "does nothing")
+SPIES = ("overridden", "reads", "any arguments", "fewer arguments", "properties", "raises", "does nothing")
 
 
 # ------------------------------------------------------------------------------------------------------- arrangements

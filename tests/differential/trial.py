@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Iterator, Optional
+from typing import Any, Iterable, Iterator, Optional
 
 from packaging.version import Version
 
@@ -142,13 +142,25 @@ def default(version: str) -> tuple[str, ...]:
 
 @dataclass
 class Trace:
-    """The behavior of a program: lines by process and rank, exit statuses (124 for a hang), and called patches.
+    """The behavior of a program: lines by process and rank, exit statuses (124 for a hang), reads, and called patches.
 
-    The files of the called patches are recorded only on request.
+    ``reads`` are the attributes that Lightning read of the program's objects, each with the number of lines before it,
+    and are recorded for programs that are extended by "reads". The files of the called patches are recorded only on
+    request.
     """
 
     lines: dict[str, list[str]] = field(default_factory=dict)
+    reads: set[tuple[str, int, str]] = field(default_factory=set, compare=False)
     called: set[str] = field(default_factory=set, compare=False)
+
+    def add(self, name: str, lines: Iterable[str]) -> None:
+        """Add the lines of a rank."""
+        found = self.lines.setdefault(name, [])
+        for line in lines:
+            if line.startswith("read "):
+                self.reads.add((name, len(found), line[5:]))
+            else:
+                found.append(line)
 
     def all_lines(self) -> list[str]:
         return [f"{name}: {line}" for name in sorted(self.lines) for line in self.lines[name]]
@@ -212,7 +224,7 @@ class Release:
                     if path.name == "called":
                         trace.called |= set(lines)
                     else:
-                        trace.lines[f"{process}.{path.name}"] = sorted(lines) if path.name == "unordered" else lines
+                        trace.add(f"{process}.{path.name}", sorted(lines) if path.name == "unordered" else lines)
         return trace
 
     def patches_called(self, trace: Trace) -> list[str]:
