@@ -1,4 +1,4 @@
-"""With the patches, a resumed run equals the uninterrupted run wherever it does so on stock, and in more cases."""
+"""With exact-resume, a resumed run equals the uninterrupted run wherever it does so on stock, and in more cases."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAMPLE = (
 
 @pytest.mark.parametrize("version", ["2.6.6"])
 def test_stopped_and_resumed_runs_equal_the_uninterrupted_run(version: str) -> None:
-    found = resume.differences(version, "default", SAMPLE)
+    found = resume.differences(version, "default,exact-resume", SAMPLE)
     assert {name: stops for name, stops in found.items() if stops} == {}
 
 
