@@ -51,7 +51,9 @@ def _scale(trainer: Any, before: list[dict[str, Any]], old: list[Any], found: fl
         old, used = [], [rate for rates in before for rate in _listed(rates.get("lr"))]
     else:
         used = [rate for rates in before for each in rates.values() for rate in _listed(each)]
-        used += [rate for optimizer in trainer.optimizers for rate in _listed(optimizer.defaults.get("lr"))]
+        used += [
+            rate for optimizer in trainer.optimizers for rate in _listed(getattr(optimizer, "defaults", {}).get("lr"))
+        ]
     # If the optimizer does not use the attribute, the found rate becomes its highest one.
     reference = next((value for value in old if value in used), max(used, default=0))
     if not reference:
