@@ -10,7 +10,7 @@
   lightning-patches audit .                    all such files in a directory, whatever their names are
 
 A setup.py is not run: its literal lists are read. If no file requires Lightning, audit names the other text files that
-import or install it, and the exit status is 3.
+import or install it, and ends with status 3.
 
 Nothing is imported. For a range of versions, audit assumes the release that an installer would choose: the newest known
 release that the range and the other requirements of the file allow. For example, lightning>=2 with torch==1.13.1 is

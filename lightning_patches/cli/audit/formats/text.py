@@ -45,7 +45,7 @@ def _write_releases(report: Report) -> None:
     for one in audited:
         same_text.setdefault((headline(one), advice(one)), []).append(one)
     groups = list(same_text.values())
-    if len(groups) > 1:
+    if sum(not report.is_secondary(group[0]) for group in groups) > 1:
         _write_summary(groups)
     for number, group in enumerate(groups):
         if number:
