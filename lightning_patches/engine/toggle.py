@@ -10,8 +10,9 @@ A comma-separated list. Items are applied from left to right, so later items tak
 a name, an issue or PR number or URL   that patch (``logged-metrics-device``, ``19813``, ``#19813``, ``PR21068``)
 a group                                the default patches of ``correctness``, ``crash``, ``hang``,
                                        ``compat`` or ``performance``
-``exact-resume``                       the patches with which a resumed run equals the uninterrupted one,
-                                       including opt-in patches (:data:`EXACT_RESUME`)
+``exact-resume`` ``exact-data``        the patches with which programs keep one of the laws in the manual,
+``exact-logging`` ``exact-fabric``     including opt-in patches (:data:`~lightning_patches.engine.words.EXACT`)
+``exact``                              the patches of all four
 ``security``                           all patches of that group, including opt-in patches
 ``-ITEM``, ``no-ITEM``                 without that patch or group
 ``strict``                             a selected patch that is not applied is an error
@@ -30,7 +31,7 @@ from typing import Iterable, NamedTuple, Optional
 from lightning_patches.engine.words import (
     ALL_WORD,
     DEFAULT_WORDS,
-    EXACT_RESUME_WORD,
+    EXACT,
     FLAG_WORDS,
     NOTHING_WORDS,
     SAME_RESULTS_WORD,
@@ -42,34 +43,7 @@ from lightning_patches.errors import ToggleError
 from lightning_patches.notices import cut
 from lightning_patches.patch import GROUPS, RENAMED, Patch
 
-EXACT_RESUME = frozenset(
-    {
-        "double-precision-restored",
-        "epoch-start-on-resume",
-        "finder-on-resume",
-        "finetuning-resumed",
-        "last-checkpoint-remote",
-        "mid-epoch-resume",
-        "pruning-resumed",
-        "reload-on-resume",
-        "reload-starts-once",
-        "resume-after-last-batch",
-        "resume-infinite-validation",
-        "resume-on-last-batch",
-        "resume-single-iteration",
-        "resumed-metrics",
-        "stateful-loader-exact",
-        "stateful-loader-restored",
-        "swa-finished-run",
-        "validation-due-on-resume",
-        "validation-on-resume",
-        "warn-resumed-run",
-        "weight-averaging-restored",
-    }
-)
-"""The patches that ``exact-resume`` selects."""
-
-__all__ = ["EXACT_RESUME", "VARIABLE", "Selection", "parse"]
+__all__ = ["EXACT", "VARIABLE", "Selection", "parse"]
 
 
 class Selection(NamedTuple):
@@ -142,8 +116,8 @@ def _exclusion(item: str, catalogue: tuple[Patch, ...]) -> Optional[frozenset[st
 
 
 def _selected(key: str, catalogue: tuple[Patch, ...], item: str, excluding: bool = False) -> frozenset[str]:
-    if key == EXACT_RESUME_WORD:
-        return frozenset(p.name for p in catalogue if p.name in EXACT_RESUME)
+    if key in EXACT:
+        return frozenset(p.name for p in catalogue if p.name in EXACT[key])
     if key in GROUPS:
         return frozenset(p.name for p in catalogue if p.group == key and (p.default or excluding or key == "security"))
     number = re.sub(r"^https?://github\.com/[^/]+/[^/]+/(issues|pull)/(\d+)([/?#].*)?$|^(pr)?#?", r"\2", key)

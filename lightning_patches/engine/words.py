@@ -9,8 +9,40 @@ NOTHING_WORDS = frozenset({"0", "off", "false", "no", "none"})
 FLAG_WORDS = frozenset({"strict", "quiet"})
 ALL_WORD = "all"
 SAME_RESULTS_WORD = "same-results"
-EXACT_RESUME_WORD = "exact-resume"
-WORDS = DEFAULT_WORDS | NOTHING_WORDS | FLAG_WORDS | {ALL_WORD, SAME_RESULTS_WORD, EXACT_RESUME_WORD}
+EXACT: "dict[str, frozenset[str]]" = {
+    "exact-resume": frozenset(
+        {
+            "double-precision-restored",
+            "epoch-start-on-resume",
+            "finder-on-resume",
+            "finetuning-resumed",
+            "last-checkpoint-remote",
+            "mid-epoch-resume",
+            "pruning-resumed",
+            "reload-on-resume",
+            "reload-starts-once",
+            "resume-after-last-batch",
+            "resume-infinite-validation",
+            "resume-on-last-batch",
+            "resume-single-iteration",
+            "resumed-metrics",
+            "stateful-loader-exact",
+            "stateful-loader-restored",
+            "swa-finished-run",
+            "validation-due-on-resume",
+            "validation-on-resume",
+            "warn-resumed-run",
+            "weight-averaging-restored",
+        }
+    ),
+    "exact-data": frozenset(),
+    "exact-logging": frozenset(),
+    "exact-fabric": frozenset(),
+}
+"""The patches, including opt-in ones, that each of these words selects."""
+
+EXACT["exact"] = frozenset().union(*EXACT.values())
+WORDS = DEFAULT_WORDS | NOTHING_WORDS | FLAG_WORDS | {ALL_WORD, SAME_RESULTS_WORD} | set(EXACT)
 
 
 def split(text: str) -> "list[str]":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lightning_patches.engine.toggle import DEFAULT_WORDS, EXACT_RESUME, FLAG_WORDS, NOTHING_WORDS, parse
+from lightning_patches.engine.toggle import DEFAULT_WORDS, EXACT, FLAG_WORDS, NOTHING_WORDS, parse
 from lightning_patches.errors import LightningPatchesError, ToggleError
 from lightning_patches.patch import Effect, Target, Upstream
 from lightning_patches.patches import all_patches, find
@@ -41,11 +41,16 @@ def test_same_results_is_the_default_set_without_what_changes_results() -> None:
     assert set(parse("same-results,zeta,-alpha", (*CATALOGUE, *changing)).names) == DEFAULT - {"alpha"} | {"zeta"}
 
 
-def test_exact_resume_selects_its_patches_of_the_catalogue_with_the_opt_in_ones() -> None:
-    assert set(parse("exact-resume", all_patches()).names) >= EXACT_RESUME
-    extended, default = (set(parse(spec, all_patches()).names) for spec in ("default,exact-resume", "default"))
-    assert extended - default == {name for name in EXACT_RESUME if not find(name)[0].default}
-    assert not EXACT_RESUME & set(parse("default,-exact-resume", all_patches()).names)
+@pytest.mark.parametrize("word", EXACT)
+def test_exact_word_selects_its_patches_of_the_catalogue_with_the_opt_in_ones(word: str) -> None:
+    assert set(parse(word, all_patches()).names) >= EXACT[word]
+    extended, default = (set(parse(spec, all_patches()).names) for spec in (f"default,{word}", "default"))
+    assert extended - default == {name for name in EXACT[word] if not find(name)[0].default}
+    assert not EXACT[word] & set(parse(f"default,-{word}", all_patches()).names)
+
+
+def test_exact_selects_the_patches_of_all_exact_words() -> None:
+    assert EXACT["exact"] == {name for word in EXACT if word != "exact" for name in EXACT[word]} > {"mid-epoch-resume"}
 
 
 def test_selection_by_name_keeps_import_patches() -> None:
