@@ -531,6 +531,7 @@ DATA: Dict[str, Any] = {
         'pytorch.trainer.supporters:CombinedLoader._shutdown_workers_and_reset_iterator': '878af5e72b48316a 0-18, absent 19-61',
         'pytorch.trainer.trainer:Trainer._restore_modules_and_callbacks': '8401578e0ce3a34b 0-18, absent 19-61',
         'pytorch.trainer.trainer:Trainer._run_sanity_check': '7abaaef7f57f1d1f 0-18, ed73d1308ea5ed27 19-61',
+        'pytorch.trainer.trainer:Trainer._run_stage': '21d3d31310bca8ce 0-18, 408699c97d4fa4c4 19-30, 3f5cce8d85704daf 31-42, 759f359d2502d049 43-61',
         'pytorch.trainer.trainer:Trainer._teardown': '60aa455c26b7e023 0-30, cee2bb859274ac4b 31-61',
         'pytorch.trainer.trainer:Trainer.fit': '45181c28ad177bda 0-7, 244caf0ff8b33deb 8-13, 8641f750f406bf5b 14-18, 92253939590e59b1 19-22, 2137fafea3944809 23-24, 4d6bb3935e180271 25-26, 9ed6450f10000efa 27-30, 84f7b0142c78eeed 31-35, 449dfc25924bd112 36-49, e33aa30fc03e35b6 50-53, 09dfedb01cb4f27b 54-56, 99f2c4cd44a52b1e 57-61',
         'pytorch.trainer.trainer:Trainer.init_module': 'absent 0-30, 67fa8bfd68a79272 31-35, 93922d969524fee1 36-42, bfa71bb31226c4fa 43-61',
