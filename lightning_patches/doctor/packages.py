@@ -9,7 +9,8 @@ from lightning_patches import patches as catalogue
 from lightning_patches.doctor import script
 from lightning_patches.doctor.facts import IMPORTED_AT_ONCE, Facts
 from lightning_patches.doctor.findings import Finding, Severity
-from lightning_patches.engine import gate, toggle
+from lightning_patches.engine import toggle
+from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.engine.words import asks_for_patches
 from lightning_patches.errors import ToggleError
 from lightning_patches.known.unpatched import ADVICE, ADVISORY, WITH_PKG_RESOURCES
@@ -202,7 +203,7 @@ def _older(version: str, than: str) -> bool:
     from packaging.version import InvalidVersion
 
     try:
-        return gate.in_ranges(version, (f"<{than}",))
+        return in_ranges(version, (f"<{than}",))
     except InvalidVersion:
         return False
 

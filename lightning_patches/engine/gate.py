@@ -8,15 +8,14 @@ import operator
 import re
 import sys
 from functools import lru_cache
-from typing import Any, Callable, Iterable, Literal, Mapping, NamedTuple, Optional
+from typing import Iterable, Literal, Mapping, NamedTuple, Optional
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import InvalidVersion
 
 from lightning_patches.engine import fingerprints
 from lightning_patches.engine.distributions import FORBIDDEN, Namespace, Part
+from lightning_patches.engine.ranges import in_ranges, public_version, version_of
 from lightning_patches.patch import Need, Patch, Target
-
-_COMPARISONS = {">=": operator.ge, "<=": operator.le, "==": operator.eq, "<": operator.lt}
 
 Verdict = Literal[
     "applied",
@@ -100,43 +99,6 @@ def targets_in(patch: Patch, namespace: Namespace) -> tuple[Target, ...]:
 
 
 @lru_cache(maxsize=None)
-def in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
-    """True if a version is in one of the ranges.
-
-    Local labels (``2.2.5+cu118``) are ignored. Development versions and release candidates count as their release.
-    """
-    public = _public(version)
-    return any(all(compare(public, bound) for compare, bound in _bounds(text)) for text in ranges)
-
-
-# Cached, since parsing dominates the cost of a decision, and all patches use the same few dozen texts.
-@lru_cache(maxsize=None)
-def _parsed(version: str) -> Version:
-    return Version(version)
-
-
-@lru_cache(maxsize=None)
-def _public(version: str) -> Version:
-    parsed = _parsed(version)
-    return Version(parsed.base_version if parsed.is_prerelease else parsed.public)
-
-
-@lru_cache(maxsize=None)
-def _bounds(text: str) -> tuple[tuple[Callable[[Any, Any], bool], Version], ...]:
-    """Return the comparisons of a specifier.
-
-    ``packaging`` would take three times as long. :func:`_public` handles release candidates and local labels.
-    """
-    found = []
-    for clause in filter(None, map(str.strip, text.split(","))):
-        sign = clause[:2].rstrip("0123456789")
-        if sign not in _COMPARISONS:
-            raise ValueError(f"a range of releases may have only >=, <=, == and <, not {text!r}")
-        found.append((_COMPARISONS[sign], _parsed(clause[len(sign) :])))
-    return tuple(found)
-
-
-@lru_cache(maxsize=None)
 def affected_releases(patch: Patch) -> frozenset[str]:
     """Return the known releases in the patch's affected ranges."""
     return frozenset(release for release in fingerprints.known_releases() if in_ranges(release, patch.affected_known))
@@ -164,7 +126,7 @@ def _decide_part(patch: Patch, part: Part) -> Optional[Decision]:
 
 def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[Decision]:
     try:
-        parsed = _parsed(version)
+        parsed = version_of(version)
     except InvalidVersion:
         return Decision("drifted", f"{distribution} has an invalid version ({version!r})")
     if in_ranges(version, patch.affected):
@@ -173,11 +135,11 @@ def _decide_version(patch: Patch, distribution: str, version: str) -> Optional[D
         # The code must decide, not the version: upstream's master still has the version 2.6.2, and a development
         # version before the fixed release may or may not have the bug.
         return None
-    if not patch.affected_known and parsed >= _parsed(KNOWN_SINCE):
+    if not patch.affected_known and parsed >= version_of(KNOWN_SINCE):
         return Decision("not-affected", f"{distribution} {version} does not need it: this patch is for 1.5 to 1.7")
-    if patch.fixed_in is not None and parsed >= _parsed(patch.fixed_in):
+    if patch.fixed_in is not None and parsed >= version_of(patch.fixed_in):
         return Decision("fixed-upstream", f"{distribution} {version} has the official fix (since {patch.fixed_in})")
-    if patch.fixed_in is None and parsed > _parsed(fingerprints.known_releases()[-1]):
+    if patch.fixed_in is None and parsed > version_of(fingerprints.known_releases()[-1]):
         return Decision("not-affected", f"{distribution} {version} is newer than the releases this patch was tested on")
     if is_unknown(version, patch.affected):
         what = "was not checked for this bug, and may have it; the patch is not applied to this release"
@@ -196,13 +158,13 @@ def is_unknown(version: str, ranges: tuple[str, ...]) -> bool:
         ranges: the affected versions of the bug.
     """
     try:
-        public = _public(version)
+        public = public_version(version)
     except InvalidVersion:
         return False
     if any(re.match(r">=1\.[567]\.", text) for text in ranges):
         return False
     is_old = in_ranges("2.0.0", ranges) or any(text.startswith(">=1.") for text in ranges)
-    return public < _parsed("2" if is_old else KNOWN_SINCE)
+    return public < version_of("2" if is_old else KNOWN_SINCE)
 
 
 def decide_source(patch: Patch, parts: Mapping[str, Part]) -> Decision:

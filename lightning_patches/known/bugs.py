@@ -11,6 +11,7 @@ from typing import Iterator, Union
 from lightning_patches import patches as catalogue
 from lightning_patches import system
 from lightning_patches.engine import distributions, gate, toggle
+from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.fork import wheel
 from lightning_patches.known import releases
 from lightning_patches.known.installed import Installed
@@ -172,6 +173,6 @@ def _in_ranges(version: str, ranges: tuple[str, ...]) -> bool:
     from packaging.version import InvalidVersion
 
     try:
-        return gate.in_ranges(version, ranges)
+        return in_ranges(version, ranges)
     except InvalidVersion:
         return False

@@ -13,6 +13,7 @@ from typing import Iterator, NamedTuple, Optional
 
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
+from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.patch import Patch
 
 VERDICTS = ("patched", "open", "not patchable", "nothing to patch", "left out")
@@ -98,7 +99,7 @@ def fixed_after(version: str) -> tuple[Fix, ...]:
         for fix in fixes()
         if (fix.release == UNRELEASED or release < Version(fix.release))
         and Version(fix.since) <= release
-        and (not fix.patches or any(gate.in_ranges(version, affected[name]) for name in fix.patches))
+        and (not fix.patches or any(in_ranges(version, affected[name]) for name in fix.patches))
     )
 
 

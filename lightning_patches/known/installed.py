@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from lightning_patches import system
-from lightning_patches.engine import distributions, gate
+from lightning_patches.engine import distributions
+from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.known.unpatched import ADVICE, ADVISORY, UNPATCHED
 
 
@@ -92,7 +93,7 @@ def _find_broken_import(installed: Installed) -> Optional[BrokenImport]:
         needed = [Requirement(text) for text in bug.only_with]
         versions = {one.name: system.installed_version(one.name) for one in needed}
         try:
-            applies = gate.in_ranges(installed.version, bug.affected) and all(
+            applies = in_ranges(installed.version, bug.affected) and all(
                 versions[one.name] and one.specifier.contains(versions[one.name], prereleases=True) for one in needed
             )
         except InvalidVersion:

@@ -27,6 +27,7 @@ from tests.support.variants import PATCHES, Result, Variant
 import _releases  # isort: skip  (tests.support.variants has put scripts/ on the path)
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
+from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.fork import diffs as _diffs
 from lightning_patches.patch import Patch
 
@@ -158,7 +159,7 @@ def official(proof: Proof) -> Optional[str]:
 def can_run(proof: Proof, version: str) -> bool:
     """True if a release has the API that the case needs, and can be imported with its torch."""
     has_api = Version(version) >= Version(proof.since or (FIRST_FABRIC if "fabric" in proof.case else "0"))
-    return has_api and (not proof.old_torch or gate.in_ranges(version, (old_torch.RELEASES,)))
+    return has_api and (not proof.old_torch or in_ranges(version, (old_torch.RELEASES,)))
 
 
 def taking_part(proof: Proof, version: str) -> list[str]:
@@ -194,7 +195,7 @@ def run(
     environment: tuple[tuple[str, str], ...] = (),
 ) -> Result:
     """Run a case in a variant. If fit can't start without some patch, every variant has it, also stock."""
-    if gate.in_ranges(variant.version, TO_START.affected_known) and proof.patch != TO_START.name:
+    if in_ranges(variant.version, TO_START.affected_known) and proof.patch != TO_START.name:
         toggle = ",".join(filter(None, (toggle if variant.shim else "none", TO_START.name)))
         variant = replace(variant, shim=True)
     return variants.run(

@@ -12,6 +12,7 @@ from lightning_patches.cli import audit
 from lightning_patches.cli.audit.audited import audit_installed, audit_requirements
 from lightning_patches.cli.audit.formats.report import headline
 from lightning_patches.engine import distributions, fingerprints, gate, toggle
+from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.fork import diffs as _diffs
 from lightning_patches.fork import wheel as _fork
 from tests.equivalence import boundaries
@@ -54,12 +55,12 @@ def test_only_listed_patches_are_skipped_in_a_fork(find, version, everything):
             assert made.verdict == "fixed-upstream" and made.reason.endswith("carries this patch in its source"), made
         elif made.verdict in gate.REFUSED:
             refused[patch.name] = made.reason
-        if carried.intersection(patch.fixed_by) and gate.in_ranges(version, patch.affected_known):
+        if carried.intersection(patch.fixed_by) and in_ranges(version, patch.affected_known):
             assert made.verdict == "fixed-upstream", made
     expected = {
         name: other
         for name, (first, last, other) in NOT_AVAILABLE.items()
-        if not everything and gate.in_ranges(version, (f">={first},<={last}",))
+        if not everything and in_ranges(version, (f">={first},<={last}",))
     }
     assert set(refused) == set(expected)
     for name, other in expected.items():

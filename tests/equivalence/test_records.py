@@ -18,6 +18,7 @@ import pytest
 from lightning_patches.engine import distributions, fingerprints, gate, patcher
 from lightning_patches.engine.distributions import Namespace, Part
 from lightning_patches.engine.fingerprints import known_releases, older_releases
+from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.engine.toggle import DEFAULT_WORDS, FLAG_WORDS, NOTHING_WORDS, parse
 from lightning_patches.known.unpatched import UNPATCHED
 from lightning_patches.patch import GROUPS, Patch
@@ -159,7 +160,7 @@ def test_patch_has_valid_ranges(patch: Patch) -> None:
     """Ranges parse, each covers a release, and the fix is the first release after them."""
     known = list(known_releases())
     for text in patch.affected_known:
-        assert any(gate.in_ranges(release, (text,)) for release in known), f"{text} covers no release"
+        assert any(in_ranges(release, (text,)) for release in known), f"{text} covers no release"
     last = known.index(affected(patch)[-1])
     if patch.fixed_in is not None:
         assert known[last + 1] == patch.fixed_in
@@ -175,8 +176,8 @@ def test_patch_has_valid_targets(patch: Patch) -> None:
     for target in patch.targets:
         ranges = [f">={target.since}"] if target.since else []
         ranges += [f"<{target.before}"] if target.before else []
-        releases = [r for r in (*older_releases(), *known_releases()) if gate.in_ranges(r, patch.affected)]
-        assert any(gate.in_ranges(release, (",".join(ranges),)) for release in releases), target.location
+        releases = [r for r in (*older_releases(), *known_releases()) if in_ranges(r, patch.affected)]
+        assert any(in_ranges(release, (",".join(ranges),)) for release in releases), target.location
 
 
 @cache

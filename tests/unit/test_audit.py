@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.engine import gate
+from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.known.unpatched import UNPATCHED
 from lightning_patches.patch import GROUPS
 from lightning_patches.patches import all_patches
@@ -36,8 +36,8 @@ def test_record_of_unpatched_bug_is_complete(bug: Any) -> None:
     assert bug.name not in {patch.name for patch in all_patches()}
     assert bug.group in GROUPS
     assert bug.title and bug.impact.summary and bug.why_not
-    assert bug.do or not gate.in_ranges(bug.move_to, bug.affected)
-    assert bug.fixed_in is None or not gate.in_ranges(bug.fixed_in, bug.affected)
+    assert bug.do or not in_ranges(bug.move_to, bug.affected)
+    assert bug.fixed_in is None or not in_ranges(bug.fixed_in, bug.affected)
 
 
 @pytest.mark.parametrize("patch", [patch for patch in all_patches() if patch.only_with], ids=lambda patch: patch.name)
@@ -50,8 +50,8 @@ def test_bug_needs_the_packages_of_its_record(patch: Any) -> None:
 def test_release_has_its_known_bugs(audit: Audit) -> None:
     (one,) = audit.audited("--requirement", "lightning==2.2.5")
     fixing = [patch for patch in all_patches() if not patch.warns]
-    expected = {patch.name for patch in fixing if gate.in_ranges("2.2.5", patch.affected_known)}
-    on_machines = {bug.name for bug in UNPATCHED if bug.machine and gate.in_ranges("2.2.5", bug.affected)}
+    expected = {patch.name for patch in fixing if in_ranges("2.2.5", patch.affected_known)}
+    on_machines = {bug.name for bug in UNPATCHED if bug.machine and in_ranges("2.2.5", bug.affected)}
     assert names(one) == expected | on_machines | {"lightning-app"}
     assert audit.status == 1  # a bug without a patch
     bugs = {bug["name"]: bug for bug in one["bugs"]}

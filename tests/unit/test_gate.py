@@ -9,7 +9,8 @@ from typing import Any, Callable, Iterator
 import pytest
 
 from lightning_patches.engine import gate, hunks
-from lightning_patches.engine.gate import Decision, decide, in_ranges, targets_in
+from lightning_patches.engine.gate import Decision, decide, targets_in
+from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.patch import Patch, Target
 from tests.unit.fakes import AFFECTED, FIXED, FUNCTION, METHOD, RELEASES, World, times_ten, toy
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from lightning_patches.cli import _toggle
 from lightning_patches.cli.diagnose.known import Record
 from lightning_patches.engine import gate
+from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.engine.toggle import Selection
 from lightning_patches.engine.verdicts import Entry
 from lightning_patches.known.installed import find_installed
@@ -44,7 +45,7 @@ def by_number(record: Record, distribution: str, version: str, selection: Select
         return []
     ranges = record.affected
     try:
-        is_affected = gate.in_ranges(version, ranges)
+        is_affected = in_ranges(version, ranges)
     except ValueError:
         return [OnRelease(distribution, version, "not-known")]
     if isinstance(record, Unpatched) and record.distributions and distribution not in record.distributions:
