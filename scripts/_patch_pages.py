@@ -109,16 +109,14 @@ def subject_page(subject: str) -> str:
     package = importlib.import_module(f"lightning_patches.patches.{subject}")
     title = " ".join((package.__doc__ or subject).split()).rstrip(".")
     lines = [f"# {title}", "", "[All patches](../PATCHES.md)", ""]
-    diffs: dict[str, list[_diffs.Diff]] = {}
-    for diff in _diffs.series():
-        diffs.setdefault(diff.name, []).append(diff)
+    diffs = {diff.name: diff for diff in _diffs.series()}
     for patch in sorted(catalogue.all_patches(), key=lambda patch: patch.name):
         if subject_of(patch) == subject:
             lines += [f"## {patch.name}", "", f"{patch.title}.", ""]
             lines += [f"**Without the patch:** {patch.impact.summary}", ""]
             if symptoms := _symptoms(patch):
                 lines += [*(f"    {symptom}" for symptom in symptoms), ""]
-            lines += [*(f"- **{label}** {text}" for label, text in _facts(patch, diffs.get(patch.name, []))), ""]
+            lines += [*(f"- **{label}** {text}" for label, text in _facts(patch, diffs.get(patch.name))), ""]
     return "\n".join(lines)
 
 
@@ -128,21 +126,21 @@ def _symptoms(patch: Patch) -> list[str]:
     return [text for text in texts if not any(text != other and text in other for other in texts)]
 
 
-def _facts(patch: Patch, diffs: list[_diffs.Diff]) -> Iterator[tuple[str, str]]:
+def _facts(patch: Patch, diff: _diffs.Diff | None) -> Iterator[tuple[str, str]]:
     """Labels with their text, in the order of the page."""
     removal = f"When you upgrade to {patch.fixed_in} or later, remove the patch." if patch.fixed_in else NOT_FIXED
     yield "Affected releases:", f"{records.affected(patch)}. {removal}"
-    if text := " ".join(filter(None, (_description(patch, diffs), _opt_in(patch)))):
+    if text := " ".join(filter(None, (_description(patch, diff), _opt_in(patch)))):
         yield "What the patch does:", text
     if patch.note:
         yield "Good to know:", patch.note
     changes = patch.changes_results
     yield "Changes results?", f"Yes ({changes.kind}): {_sentence(changes.what)}" if changes else "No."
-    difference = " ".join(diffs[-1].header.get("Difference", [""])[0].split()) if diffs else ""
+    difference = " ".join(diff.header.get("Difference", [""])[0].split()) if diff is not None else ""
     if difference:
         label = "Difference from the official fix:" if patch.upstream.pull_requests else "Limits of the diff:"
         yield label, _sentence(difference)
-    yield "Links:", ", ".join(_links(patch, diffs)) + "."
+    yield "Links:", ", ".join(_links(patch, diff)) + "."
 
 
 def _opt_in(patch: Patch) -> str:
@@ -153,19 +151,19 @@ def _sentence(text: str) -> str:
     return f"{text.rstrip('.')}."
 
 
-def _description(patch: Patch, diffs: list[_diffs.Diff]) -> str:
-    """The ``Description`` of the newest diff, without the patch's title; "" if nothing is left."""
-    text = " ".join(diffs[-1].header.get("Description", [""])[0].split()) if diffs else ""
+def _description(patch: Patch, diff: _diffs.Diff | None) -> str:
+    """The diff's ``Description`` without the patch's title; "" if nothing is left."""
+    text = " ".join(diff.header["Description"][0].split()) if diff is not None else ""
     rest = text[len(patch.title) :].strip(" .") if text.startswith(patch.title) else text.rstrip(".")
     return _sentence(rest) if rest else ""
 
 
-def _links(patch: Patch, diffs: list[_diffs.Diff]) -> Iterator[str]:
+def _links(patch: Patch, diff: _diffs.Diff | None) -> Iterator[str]:
     for number in patch.upstream.issues:
         yield f"report [#{number}]({records.UPSTREAM}/issues/{number})"
     for number in patch.upstream.pull_requests:
         yield f"official fix [PR #{number}]({records.UPSTREAM}/pull/{number})"
-    for diff in diffs:
+    if diff is not None:
         yield f"diff [{diff.path.name}](../diffs/{diff.path.name})"
     name = patch.name.replace("-", "_")
     for tests in [path for own in (name, f"test_{name}") for path in TESTS.glob(f"*/{own}.py")][:1]:

@@ -63,7 +63,7 @@ def source_of(part: Part, location: str) -> Source:
         releases = _with_function(location, digest or ABSENT)
         if diffs and not releases:
             place = part.name + path[len(part.directory) :].replace(os.sep, "/")
-            steps = _without_diffs(diffs, part.namespace, place, text)
+            steps = _without_diffs(diffs, part.namespace, part.version, place, text)
             if steps:
                 releases = _with_function(location, function_digest(steps[-1][1], attribute) or ABSENT)
                 changed_by = _patches_changing(attribute, text, steps)
@@ -114,7 +114,9 @@ def _carried_in(path: str, modified: int, size: int) -> frozenset[str]:
 
 
 @lru_cache(maxsize=8)
-def _without_diffs(names: frozenset[str], namespace: str, path: str, text: str) -> tuple[tuple[str, str], ...]:
+def _without_diffs(
+    names: frozenset[str], namespace: str, version: str, path: str, text: str
+) -> tuple[tuple[str, str], ...]:
     """Remove our diffs from a forked file one by one, see :func:`hunks.remove_diffs`.
 
     Returns an empty tuple if the file does not have the diffs of this version.
@@ -122,7 +124,7 @@ def _without_diffs(names: frozenset[str], namespace: str, path: str, text: str) 
     from lightning_patches.engine import hunks  # needed only for a fork
 
     try:
-        return tuple(hunks.remove_diffs(names, namespace, path, text))
+        return tuple(hunks.remove_diffs(names, namespace, version, path, text))
     except (hunks.DiffError, SyntaxError, ValueError):
         return ()
 

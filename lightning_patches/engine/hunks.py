@@ -1,10 +1,10 @@
 """Parse our diffs, find their places in a file, and remove them from a forked file.
 
 A diff has the paths and module names of the ``lightning`` package (``pytorch/tuner/lr_finder.py``,
-``lightning.pytorch``). They are translated for ``pytorch_lightning`` and ``lightning_fabric``. The text after the
-``@@`` of a hunk is the qualified name of the function or class that the hunk belongs to. The hunk's context must occur
-there exactly once. Line numbers are not used here; they are for readers and for ``patch --fuzz=0``, which gives the
-same files.
+``lightning.pytorch``). They are translated for ``pytorch_lightning`` and ``lightning_fabric``. It has the form of a
+unified diff, without line numbers and without the path before the change. After the ``@@`` of a hunk is the qualified
+name of the function or class with the change, and the range of releases if the hunk is not for all affected ones. The
+hunk's context must occur there exactly once.
 
 Each change in a forked file has a comment with the patch's name. The files of our diffs do not repeat it.
 """
@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Iterable, Iterator, Optional, Tuple
 
 from lightning_patches.engine import distributions
 from lightning_patches.engine.distributions import MARKER, diffs_in
+from lightning_patches.engine.ranges import in_ranges
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 DIFFS = _PACKAGE.parent / "upstream" / "diffs"
@@ -41,12 +41,12 @@ class Hunk:
     Args:
         section: qualified name of the function or class with the change; "" for the whole file.
         lines: ``(kind, text)`` with kind " ", "-" or "+", and with the comment that names the patch.
-        numbers: number of the first line before and after the change, in the newest affected release.
+        releases: the range of releases that the hunk is for; "" for all affected releases.
     """
 
     section: str
     lines: tuple[tuple[str, str], ...]
-    numbers: tuple[int, int]
+    releases: str = ""
 
     @property
     def before(self) -> list[str]:
@@ -58,11 +58,12 @@ class Hunk:
 
     @property
     def is_new_file(self) -> bool:
-        return self.numbers[0] == 0
+        return not self.before
 
 
 Changes = Tuple[Tuple[str, Tuple[Hunk, ...]], ...]
 """For each changed file: its path in the source tree (``pytorch/loops/fetchers.py``) and its hunks."""
+_HUNK = re.compile(r"@@(?: ([\w.]+))?(?: ([<>=][<>=\d.,]*))?")
 
 
 def parse_changes(name: str, body: str) -> Changes:
@@ -73,38 +74,34 @@ def parse_changes(name: str, body: str) -> Changes:
         body: its text below the header.
 
     Raises:
-        DiffError: the text is not a unified diff, or a hunk has another number of lines than its header states.
+        DiffError: the text does not have the form of a diff.
     """
-    lines = body.splitlines()
+    start, *parts = re.split(r"^(?=\+\+\+ |@@)", body, flags=re.MULTILINE)
     changes: list[tuple[str, list[Hunk]]] = []
-    position = 0
-    while position < len(lines):
-        line, following = lines[position], "".join(lines[position + 1 : position + 2])
-        path = following[len("+++ b/") :]
-        if following.startswith("+++ b/") and line in ("--- /dev/null", f"--- a/{path}"):
-            changes.append((path, []))
-            position += 2
+    for part in parts:
+        heading, *lines = part.splitlines()
+        if heading.startswith("+++ ") and not lines:
+            changes.append((heading[4:], []))
             continue
-        match = re.match(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@ ?(.*)$", line)
-        if match is None or not changes:
-            raise DiffError(f"{name}: {line!r} is neither the header of a file nor of a hunk")
-        position += 1
-        content: list[tuple[str, str]] = []
-        left = [int(match.group(2)), int(match.group(4))]
-        while position < len(lines) and left != [0, 0]:
-            kind, text = (lines[position] or " ")[0], lines[position][1:]
-            if kind not in " -+":
-                raise DiffError(f"{name}: {match.group(0)!r} has fewer lines than its header states")
-            left = [left[0] - (kind != "+"), left[1] - (kind != "-")]
-            content.append((kind, text))
-            position += 1
-        if left != [0, 0] or all(kind == " " for kind, _ in content):
-            raise DiffError(f"{name}: {match.group(0)!r} has another number of lines than its header states")
-        numbers = int(match.group(1)), int(match.group(3))
-        changes[-1][1].append(Hunk(match.group(5), tuple(_marked(name.partition(".")[0], content)), numbers))
-    if not changes or not all(hunks for _, hunks in changes):
-        raise DiffError(f"{name}: the diff changes nothing")
+        match = _HUNK.fullmatch(heading)
+        content = [((line or " ")[0], line[1:]) for line in lines]
+        kinds = {kind for kind, _ in content}
+        if match is None or not changes or not kinds & {*"-+"} or not kinds <= {*" -+"}:
+            raise DiffError(f"{name}: {heading!r} is neither the header of a file nor of a hunk that changes lines")
+        marked = tuple(_marked(name.partition(".")[0], content))
+        changes[-1][1].append(Hunk(match.group(1) or "", marked, match.group(2) or ""))
+    if start or not changes or not all(hunks for _, hunks in changes):
+        raise DiffError(f"{name}: the diff does not begin with a file, or it changes nothing in a file")
     return tuple((path, tuple(hunks)) for path, hunks in changes)
+
+
+def for_release(changes: Changes, version: str) -> Changes:
+    """Return the hunks for a release."""
+    chosen = (
+        (path, tuple(hunk for hunk in hunks if not hunk.releases or in_ranges(version, (hunk.releases,))))
+        for path, hunks in changes
+    )
+    return tuple((path, hunks) for path, hunks in chosen if hunks)
 
 
 def _marked(patch: str, lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -116,57 +113,6 @@ def _marked(patch: str, lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     code = next(filter(str.strip, added), "")
     indent = code[: len(code) - len(code.lstrip())]
     return [*lines[:first], ("+", f"{indent}# {MARKER}{patch}"), *lines[first:]]
-
-
-def lines_in_file(patch: str, hunk: Hunk) -> list[tuple[str, str]]:
-    """Return a hunk's lines as our files have them.
-
-    They are without the comment that :func:`parse_changes` adds. Lines that a change without context removes and adds
-    again are context.
-    """
-    first, *others = [line for line in hunk.lines if line[0] == "+"] or [("", "")]
-    is_comment = bool(others) and first[1].strip() == f"# {MARKER}{patch}"
-    lines = [line for line in hunk.lines if line is not first or not is_comment]
-    if any(kind == " " for kind, _ in lines):
-        return lines
-    old, new = ([text for kind, text in lines if kind == sign] for sign in "-+")
-    start = len(os.path.commonprefix([old, new]))
-    end = len(os.path.commonprefix([old[start:][::-1], new[start:][::-1]]))
-    if start + end == len(new):
-        return lines  # the comment needs an added line
-    removed, added = old[start : len(old) - end], new[start : len(new) - end]
-    parts = ((" ", old[:start]), ("-", removed), ("+", added), (" ", old[len(old) - end :]))
-    return [(kind, text) for kind, part in parts for text in part]
-
-
-def text_of(changes: Changes) -> str:
-    """Format changes as a unified diff for other tools."""
-    parts = []
-    for path, hunks in changes:
-        old = "/dev/null" if hunks[0].is_new_file else f"a/{path}"
-        parts += [f"--- {old}\n+++ b/{path}\n", *(text_of_hunk(_balanced(hunk)) for hunk in hunks)]
-    return "".join(parts)
-
-
-def _balanced(hunk: Hunk) -> Hunk:
-    """Return a hunk with as much context before its change as after it.
-
-    ``patch`` searches a hunk with unequal context only at the start or the end of the file.
-    """
-    changed = [index for index, (kind, _) in enumerate(hunk.lines) if kind != " "]
-    before, after = changed[0], len(hunk.lines) - 1 - changed[-1]
-    if before == after:
-        return hunk
-    equal = min(before, after)
-    middle = replace(hunk, lines=hunk.lines[equal : len(hunk.lines) - equal])
-    lines = [("-", text) for text in middle.before] + [("+", text) for text in middle.after]
-    return replace(hunk, lines=(*hunk.lines[:equal], *lines, *hunk.lines[len(hunk.lines) - equal :]))
-
-
-def text_of_hunk(hunk: Hunk) -> str:
-    before, after = hunk.numbers
-    heading = f"@@ -{before},{len(hunk.before)} +{after},{len(hunk.after)} @@ {hunk.section}".rstrip()
-    return "".join(f"{line}\n" for line in [heading, *(kind + text for kind, text in hunk.lines)])
 
 
 # -------------------------------------------------------------------- namespaces
@@ -275,12 +221,13 @@ def _definitions(statements: Iterable[ast.AST], inside: str = "") -> Iterator[tu
 # -------------------------------------------------------------------- removal of diffs
 
 
-def remove_diffs(names: Iterable[str], namespace: str, path: str, text: str) -> list[tuple[str, str]]:
+def remove_diffs(names: Iterable[str], namespace: str, version: str, path: str, text: str) -> list[tuple[str, str]]:
     """Remove diffs from a forked file one by one, beginning with the last one that was applied.
 
     Args:
         names: the patches whose diffs are in the file.
         namespace: ``"lightning"`` or ``"pytorch_lightning"``.
+        version: the release.
         path: path of the file in the source tree, ``"pytorch/loops/fetchers.py"``.
         text: text of the file.
 
@@ -290,11 +237,11 @@ def remove_diffs(names: Iterable[str], namespace: str, path: str, text: str) -> 
     Raises:
         DiffError: the file does not have a diff of this version, since another version of this package built the fork.
     """
-    left = {name: [hunks for file in _files(name) for hunks in _hunks(file, path)] for name in sorted(names)}
+    left = {name: dict(for_release(_changes(name), version)).get(path, ()) for name in sorted(names)}
     steps: list[tuple[str, str]] = []
     while left:
-        for name, several in left.items():
-            below = _without(name, namespace, path, text, several)
+        for name, hunks in left.items():
+            below = _without(name, namespace, path, text, hunks)
             if below is not None:
                 break
         else:
@@ -305,25 +252,16 @@ def remove_diffs(names: Iterable[str], namespace: str, path: str, text: str) -> 
     return steps
 
 
-def _without(name: str, namespace: str, path: str, text: str, several: list[tuple[Hunk, ...]]) -> Optional[str]:
-    for hunks in several:
-        try:
-            below = apply_places(text, locate(name, namespace, text, path, hunks, reverse=True))
-        except DiffError:
-            continue
-        if name not in diffs_in(below):  # else the file has the diff of another release, with more hunks
-            return below
-    return None
+def _without(name: str, namespace: str, path: str, text: str, hunks: tuple[Hunk, ...]) -> Optional[str]:
+    try:
+        below = apply_places(text, locate(name, namespace, text, path, hunks, reverse=True))
+    except DiffError:
+        return None
+    return below if name not in diffs_in(below) else None
 
 
 @lru_cache(maxsize=None)
-def _files(name: str) -> tuple[Path, ...]:
-    """Return the files of a patch's diffs. A patch has several if ranges of releases need different diffs."""
-    return tuple(path for path in sorted(DIFFS.glob("*.patch")) if path.name.partition(".")[0] == name)
-
-
-@lru_cache(maxsize=None)
-def _hunks(file: Path, path: str) -> tuple[tuple[Hunk, ...], ...]:
-    """Return a diff's hunks in one file of the source tree; an empty tuple if the diff does not change that file."""
-    body = file.read_text(encoding="utf-8").partition("\n---\n")[2]
-    return tuple(hunks for changed, hunks in parse_changes(file.name, body) if changed == path)
+def _changes(name: str) -> Changes:
+    """Return the changes of a patch's diff; an empty tuple if this package does not have the diff."""
+    file = DIFFS / f"{name}.patch"
+    return parse_changes(file.name, file.read_text(encoding="utf-8").partition("\n---\n")[2]) if file.is_file() else ()

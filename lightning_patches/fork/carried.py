@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
 
+from lightning_patches.engine.hunks import Changes, Hunk
+
 PACKAGE = Path(__file__).resolve().parents[1]
 
 PRELUDE = '''\
@@ -79,27 +81,29 @@ def corrected(target):
 '''
 
 
-def files(name: str, fields: list[str]) -> dict[str, list[str]]:
+def files(name: str, fields: list[str]) -> Changes:
     """Generate the files that a diff adds.
 
     Args:
         name: name of the patch.
-        fields: values of the header field ``Carries``, ``"trust.py as pytorch/utilities/checkpoint_trust.py"``.
-
-    Returns:
-        The lines of each file, by its path in upstream's source tree.
+        fields: values of the header field ``Carries``, ``"trust.py as pytorch/utilities/checkpoint_trust.py"``. A range
+            of releases may follow.
 
     Raises:
         ValueError: a field is malformed.
     """
-    pairs = []
+    found = []
     for value in fields:
-        match = re.fullmatch(r"(\S+\.py) as (\S+\.py)", value)
+        match = re.fullmatch(r"(\S+\.py) as (\S+\.py)(?: ([<>=]\S+))?", value)
         if match is None:
-            raise ValueError(f"Carries: {value!r} is not 'SOURCE.py as TARGET.py'")
-        pairs.append((match.group(1), match.group(2)))
-    modules = {source[:-3].replace("/", "."): target for source, target in pairs}
-    return {target: _render(name, source, modules) for source, target in pairs}
+            raise ValueError(f"Carries: {value!r} is not 'SOURCE.py as TARGET.py', or with a range of releases")
+        found.append((match.group(1), match.group(2), match.group(3) or ""))
+    changes = []
+    for source, target, releases in found:
+        modules = {other[:-3].replace("/", "."): path for other, path, range_ in found if range_ in ("", releases)}
+        lines = tuple(("+", line) for line in _render(name, source, modules))
+        changes.append((target, (Hunk("", lines, releases),)))
+    return tuple(changes)
 
 
 @dataclass

@@ -6,6 +6,7 @@ that are not in the patch's record. The complete DEP-3 header is generated when 
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import re
 from dataclasses import dataclass, field, replace
@@ -13,24 +14,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Callable, Iterable, Literal, Optional
 
-from packaging.version import Version
-
 from lightning_patches import patches as catalogue
-from lightning_patches.engine import gate
 from lightning_patches.engine.hunks import (
     DIFFS,
     Changes,
     DiffError,
     Hunk,
     apply_places,
+    for_release,
     line_in,
-    lines_in_file,
     locate,
     parse_changes,
     path_in,
-    text_of,
-    text_of_hunk,
 )
+from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.fork import carried
 from lightning_patches.patch import Patch
 
@@ -45,40 +42,40 @@ Reader = Callable[[str], Optional[str]]
 
 @dataclass(frozen=True)
 class Diff:
-    """One file of ``upstream/diffs/``: a patch's change to the releases of one range.
+    """A file of ``upstream/diffs/``: a patch's change.
 
     Args:
         path: path of the file.
         header: the complete DEP-3 fields; a field may occur more than once.
         typed: the fields that are written in the file.
-        changes: path in the source tree (``pytorch/loops/fetchers.py``) and hunks of each changed file.
-        whole: the complete text for other tools, with the carried files.
-        digest: sha256 of ``whole``.
+        changes: path in the source tree (``pytorch/loops/fetchers.py``) and hunks of each changed or carried file.
     """
 
     path: Path
     header: dict[str, list[str]] = field(hash=False)
     typed: dict[str, list[str]] = field(hash=False)
     changes: Changes
-    whole: str = field(repr=False, hash=False)
-    digest: str
 
     @property
     def name(self) -> str:
         """Name of the patch."""
-        return self.path.name.partition(".")[0]
+        return self.path.stem
 
     @property
-    def affected(self) -> tuple[str, ...]:
-        """Version ranges to which this diff applies."""
-        return tuple(self.header.get("Affected", []))
+    def digest(self) -> str:
+        """sha256 of all that the diff says."""
+        return hashlib.sha256(f"{header_text(self.header)}{self.changes}".encode()).hexdigest()
 
     def is_for(self, version: str) -> bool:
-        return gate.in_ranges(version, self.affected)
+        return in_ranges(version, tuple(self.header["Affected"]))
+
+    def at(self, version: str) -> Diff:
+        """Return the diff with the hunks for a release."""
+        return replace(self, changes=for_release(self.changes, version))
 
 
 def series(directory: Path = DIFFS) -> list[Diff]:
-    """Return all diffs in the order in which they are applied: the catalogue's order, and by release within a patch.
+    """Return all diffs in the order of the catalogue, in which they are applied.
 
     Raises:
         DiffError: a file is malformed, no patch has its name, or the directory of diffs is missing.
@@ -89,22 +86,17 @@ def series(directory: Path = DIFFS) -> list[Diff]:
         )
     order = {patch.name: number for number, patch in enumerate(catalogue.all_patches())}
     files = sorted(directory.glob("*.patch"))
-    unknown = [path.name for path in files if path.name.partition(".")[0] not in order]
+    unknown = [path.name for path in files if path.stem not in order]
     if unknown:
         raise DiffError(f"no patch has the name of {', '.join(unknown)}")
-    return sorted(map(read, files), key=lambda diff: (order[diff.name], _from_release(diff)))
-
-
-def _from_release(diff: Diff) -> Version:
-    """Return the release in the file's name, which is the first one of its range."""
-    return Version(diff.path.stem.partition(".")[2] or "0")
+    return sorted(map(read, files), key=lambda diff: order[diff.name])
 
 
 def read(path: Path) -> Diff:
     """Parse a file, complete its header, and add the files that it carries.
 
     Raises:
-        DiffError: the file is not a unified diff with a header, or a hunk's number of lines is wrong.
+        DiffError: the file is not a diff with a header.
         LookupError: no patch has the file's name.
     """
     return _parsed(path, path.read_text(encoding="utf-8"))
@@ -126,16 +118,9 @@ def _parsed(path: Path, text: str) -> Diff:
             raise DiffError(f"{path.name}: {line!r} is not a header field")
         name = match.group(1)
         typed.setdefault(name, []).append(match.group(2) or "")
-    patch = record(path.name.partition(".")[0])
-    header = header_of(typed, patch)
-    added = carried.files(patch.name, typed.get("Carries", []))
-    body += "".join(
-        "\n".join([f"--- /dev/null\n+++ b/{target}\n@@ -0,0 +1,{len(lines)} @@", *(f"+{line}" for line in lines), ""])
-        for target, lines in added.items()
-    )
-    changes = parse_changes(path.name, body)
-    whole = header_text(header) + text_of(changes)
-    return Diff(path, header, typed, changes, whole, hashlib.sha256(whole.encode()).hexdigest())
+    patch = record(path.stem)
+    changes = (*parse_changes(path.name, body), *carried.files(patch.name, typed.get("Carries", [])))
+    return Diff(path, header_of(typed, patch), typed, changes)
 
 
 # -------------------------------------------------------------------- application
@@ -205,28 +190,18 @@ def is_applied(diff: Diff, namespace: str, reader: Reader) -> bool:
     return True
 
 
-def renewed(diff: Diff, reader: Reader) -> str:
-    """Return the file's text with line numbers for a release of ``lightning``.
+def for_tools(diff: Diff, reader: Reader) -> str:
+    """Format a diff with line numbers and the complete header, for other tools and a release of ``lightning``.
 
     Raises:
         DiffError: the diff does not apply to the release.
     """
-    parts = [header_text(diff.typed).rstrip("\n")]
-    for path, hunks in diff.changes:
-        if hunks[0].is_new_file:
-            continue
-        where = path_in("lightning", path)
-        content = reader(where)
-        if content is None:
-            raise DiffError(f"{diff.path.name}: {where} does not exist")
-        parts.append(f"--- a/{path}\n+++ b/{path}")
-        shift = 0
-        for hunk, place in zip(hunks, locate(diff.path.name, "lightning", content, where, hunks, reverse=False)):
-            numbers = (place.start + 1, place.start + 1 + shift)
-            in_file = replace(hunk, lines=tuple(lines_in_file(diff.name, hunk)), numbers=numbers)
-            parts.append(text_of_hunk(in_file).rstrip("\n"))
-            shift += len(place.new) - len(place.old)
-    return "\n".join(parts) + "\n"
+    parts = [header_text(diff.header)]
+    for path, text in apply(diff, "lightning", reader).items():
+        old, name = reader(path), path.partition("/")[2]
+        files = f"a/{name}" if old is not None else "/dev/null", f"b/{name}"
+        parts += difflib.unified_diff((old or "").splitlines(True), text.splitlines(True), *files)
+    return "".join(parts)
 
 
 # -------------------------------------------------------------------- the diffs for a release
@@ -248,7 +223,7 @@ def selected(version: str, names: Optional[Iterable[str]] = None, diffs: Optiona
     unknown = (wanted or set()) - {diff.name for diff in everything}
     if unknown:
         raise LookupError(f"there is no diff for {', '.join(sorted(unknown))}")
-    return [d for d in everything if (wanted is None or d.name in wanted) and d.is_for(version)]
+    return [d.at(version) for d in everything if (wanted is None or d.name in wanted) and d.is_for(version)]
 
 
 def apply_all(diffs: Iterable[Diff], namespace: str, reader: Reader) -> dict[str, str]:
@@ -276,8 +251,8 @@ def apply_all(diffs: Iterable[Diff], namespace: str, reader: Reader) -> dict[str
 def header_of(typed: dict[str, list[str]], patch: Patch) -> dict[str, list[str]]:
     """Return the complete header of a diff, from the patch's record and the fields in the file.
 
-    The file states the description and the difference from the official fix. It states the origin only if the diff is
-    not a backport, and the releases only if the patch has several files.
+    The file states the description and the difference from the official fix, and the origin only if the diff is not a
+    backport.
     """
     upstream = patch.upstream
     pulls = [f"{REPOSITORY}/pull/{number}" for number in upstream.pull_requests]

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any, Optional, Union
 
-from lightning_patches import patches as catalogue
-from lightning_patches.engine import fingerprints, gate
+from lightning_patches.engine import fingerprints
 from lightning_patches.engine.hunks import DIFFS
+from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.known.unpatched import Unpatched
 from lightning_patches.patch import Patch
 
@@ -31,7 +31,7 @@ def affected(patch: Union[Patch, Unpatched]) -> str:
 
 def affected_releases(patch: Union[Patch, Unpatched]) -> list[str]:
     """Return all affected releases, oldest first."""
-    return [release for release in _every_release() if gate.in_ranges(release, patch.affected)]
+    return [release for release in _every_release() if in_ranges(release, patch.affected)]
 
 
 def _every_release() -> tuple[str, ...]:
@@ -59,15 +59,9 @@ def title(patch: Patch) -> str:
 
 
 def diffs(patch: Patch) -> list[Path]:
-    """Return the patch's diffs, the files ``<name>*.patch`` in :data:`DIFFS`."""
-    names = [other.name for other in catalogue.all_patches()]
-    found = []
-    for path in sorted(DIFFS.glob(f"{patch.name}*.patch")):
-        # "a-b.patch" belongs to the patch "a-b" if there is one, and to "a" otherwise.
-        owner = max((name for name in names if path.name.startswith(name)), key=len)
-        if owner == patch.name:
-            found.append(path)
-    return found
+    """Return the patch's diff, if it has one."""
+    path = DIFFS / f"{patch.name}.patch"
+    return [path] if path.is_file() else []
 
 
 def as_dict(patch: Patch) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from lightning_patches import patches as catalogue
-from lightning_patches.engine import gate
 from lightning_patches.engine.distributions import MARKER
+from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.fork import diffs as _diffs
 from tests.support import variants
 
@@ -63,11 +63,11 @@ def test_each_diff_applies_to_each_affected_release_alone_and_in_the_series(dist
 @pytest.mark.parametrize("diff", SERIES, ids=lambda diff: diff.path.stem)
 def test_gnu_patch_without_fuzz_makes_the_same_files(diff, tmp_path):
     versions = [version for version in _releases.versions() if diff.is_for(version)]
-    whole = tmp_path / "whole.patch"
-    whole.write_text(diff.whole)
     for version in dict.fromkeys((versions[0], versions[-1])):
         original = reader("lightning", version)
-        expected = _diffs.apply(diff, "lightning", original)
+        expected = _diffs.apply(diff.at(version), "lightning", original)
+        whole = tmp_path / f"{version}.patch"
+        whole.write_text(_diffs.for_tools(diff.at(version), original))
         root = tmp_path / version
         for path in expected:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -90,18 +90,13 @@ def test_diffs_fit_their_records():
         assert files & {path for path, _ in diff.changes}, diff.path.name
 
 
-def test_each_affected_release_has_one_file_per_patch_and_no_other_release_has_any():
-    for name in {diff.name for diff in SERIES}:
-        affected = gate.affected_releases(_diffs.record(name))
-        for version in _releases.versions():
-            files = [diff.path.name for diff in SERIES if diff.name == name and diff.is_for(version)]
-            assert len(files) == (version in affected), (name, version, files)
-
-
-def test_line_numbers_are_those_of_the_newest_affected_release():
+def test_range_of_each_hunk_divides_the_affected_releases():
     for diff in SERIES:
-        newest = [version for version in _releases.versions() if diff.is_for(version)][-1]
-        assert diff.path.read_text() == _diffs.renewed(diff, reader("lightning", newest)), diff.path.name
+        affected = [version for version in _releases.versions() if diff.is_for(version)]
+        assert affected and all(diff.at(version).changes for version in affected), diff.name
+        for hunk in (hunk for _, hunks in diff.changes for hunk in hunks if hunk.releases):
+            count = sum(in_ranges(version, (hunk.releases,)) for version in affected)
+            assert 0 < count < len(affected), (diff.name, hunk.section, hunk.releases)
 
 
 def test_header_combines_record_and_file(tmp_path):
@@ -119,7 +114,8 @@ def test_header_combines_record_and_file(tmp_path):
         "Affected": [">=1.8.0,<2.5.1"],
         "Difference": diff.typed["Difference"],
     }
-    assert diff.whole.startswith("Description: A Trainer that was stopped early can fit again\n Reset should_stop ")
+    text = _diffs.header_text(diff.header)
+    assert text.startswith("Description: A Trainer that was stopped early can fit again\n Reset should_stop ")
 
 
 FILE = """\
@@ -134,11 +130,9 @@ class Loop:
 """
 PATCH = """\
 Description: made up
-Affected: >=2.0.0
 ---
---- a/pytorch/loop.py
-+++ b/pytorch/loop.py
-@@ -3,1 +3,2 @@ Loop.run
++++ pytorch/loop.py
+@@ Loop.run
 +        self.reset()  # see lightning.pytorch.loop
          self.advance()
 """
@@ -162,24 +156,18 @@ def test_context_is_searched_in_the_named_function_only(tmp_path):
     assert lines[:2] + lines[4:] == FILE.splitlines()
 
 
-def test_hunk_for_other_tools_has_as_much_context_before_as_after_the_change(tmp_path):
-    hunk = """\
-@@ -3,1 +3,3 @@ Loop.run
--        self.advance()
-+        # lightning-patches: compiled-log
-+        self.reset()  # see lightning.pytorch.loop
-+        self.advance()
-"""
-    assert made_up(tmp_path).whole.endswith("+++ b/pytorch/loop.py\n" + hunk)
+def test_hunk_with_a_range_is_left_out_on_other_releases(tmp_path):
+    stop = "@@ Loop.stop >=2.1.0,<2.3.0\n-        self.advance()\n"
+    diff = made_up(tmp_path, PATCH + stop)
+    assert [hunk.section for hunk in diff.at("2.2.5").changes[0][1]] == ["Loop.run", "Loop.stop"]
+    assert diff.at("2.0.9").changes == diff.at("2.3.0").changes == made_up(tmp_path).changes
 
 
 def test_comment_that_names_the_patch_is_not_added_twice(tmp_path):
     without = made_up(tmp_path)
     line = "+        self.reset()"
-    typed = PATCH.replace("+3,2", "+3,3").replace(line, f"+        # lightning-patches: compiled-log\n{line}")
+    typed = PATCH.replace(line, f"+        # lightning-patches: compiled-log\n{line}")
     assert made_up(tmp_path, typed).changes == without.changes
-    reader = {"lightning/pytorch/loop.py": FILE}.get
-    assert _diffs.renewed(made_up(tmp_path, typed), reader) == _diffs.renewed(without, reader) == PATCH
 
 
 @pytest.mark.parametrize(
@@ -205,11 +193,13 @@ def test_missing_file_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        PATCH.replace("+3,2", "+3,3"),
+        PATCH.replace("@@ Loop.run", "@@ -3,1 +3,2 @@ Loop.run"),
+        PATCH.replace("@@ Loop.run", "@@ Loop.run 2.1.0"),
         PATCH.replace("\n---\n", "\n"),
-        PATCH.replace("Affected:", "affected:"),
-        PATCH.replace("+++ b/pytorch/loop.py", "+++ b/pytorch/other.py"),
-        PATCH.rpartition("@@ -")[0],
+        PATCH.replace("Description:", "description:"),
+        PATCH.replace("+++ pytorch/loop.py\n", ""),
+        PATCH.replace("+        self", "         self"),
+        PATCH.rpartition("@@")[0],
     ],
 )
 def test_malformed_diff_is_refused(tmp_path, text):
@@ -218,12 +208,10 @@ def test_malformed_diff_is_refused(tmp_path, text):
 
 
 def test_series_has_the_order_of_the_catalogue(tmp_path):
-    names = [patch.name for patch in catalogue.all_patches()]
-    for file in ("2.10.0.patch", "2.9.0.patch"):
-        (tmp_path / f"{names[1]}.{file}").write_text(PATCH)
-    (tmp_path / f"{names[0]}.patch").write_text(PATCH)
-    expected = [f"{names[0]}.patch", f"{names[1]}.2.9.0.patch", f"{names[1]}.2.10.0.patch"]
-    assert [diff.path.name for diff in _diffs.series(tmp_path)] == expected
+    names = [patch.name for patch in catalogue.all_patches()][:3]
+    for name in sorted(names):
+        (tmp_path / f"{name}.patch").write_text(PATCH)
+    assert [diff.name for diff in _diffs.series(tmp_path)] == names
     (tmp_path / "made-up.patch").write_text(PATCH)
     with pytest.raises(_diffs.DiffError, match="made-up"):
         _diffs.series(tmp_path)
@@ -246,8 +234,8 @@ def test_check_diffs_reports_the_state_of_a_tree(tmp_path):
         60,
     )
     assert done[0] == 1, done
-    assert "lightning 2.2.5: logged-metrics-device.patch: applied" in done[1]
-    assert "lightning 2.2.5: dataloader-error-unmasked.patch: does not apply" in done[1]
+    assert "lightning 2.2.5: logged-metrics-device: applied" in done[1]
+    assert "lightning 2.2.5: dataloader-error-unmasked: does not apply" in done[1]
 
 
 def test_carried_files_are_complete_and_import_nothing_of_the_package(tmp_path):

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from lightning_patches import cli
+from lightning_patches.engine import gate
 from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.known.unpatched import UNPATCHED
 from lightning_patches.patch import GROUPS

@@ -110,9 +110,8 @@ def test_source_with_the_diff_is_fixed(world: World) -> None:
 CARRIED = """\
 Description: The result is a text.
 ---
---- a/pytorch/subject.py
-+++ b/pytorch/subject.py
-@@ -6,1 +6,2 @@ compute
++++ pytorch/subject.py
+@@ compute
 -    return value * scale
 +    # lightning-patches: carried
 +    return str(value * scale)
@@ -127,9 +126,9 @@ def fork(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     directory.mkdir()
     (directory / "carried.patch").write_text(CARRIED)
     monkeypatch.setattr(hunks, "DIFFS", directory)
-    hunks._files.cache_clear()
+    hunks._changes.cache_clear()
     yield world
-    hunks._files.cache_clear()
+    hunks._changes.cache_clear()
 
 
 @pytest.mark.parametrize("namespace", ["lightning", "pytorch_lightning"])
