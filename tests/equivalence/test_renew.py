@@ -98,12 +98,9 @@ def test_outdated_files_are_named_and_rewritten(clone):
     page, diff = clone / "upstream" / "COVERAGE.md", clone / "upstream" / "diffs" / "compiled-log.patch"
     right = page.read_text(), diff.read_text()
     page.write_text("another")
-    diff.write_text(right[1].replace("\n+++ ", "\n--- a/x.py\n+++ b/").replace("\n@@ ", "\n@@ -1,2 +1,3 @@ "))
-    assert run(clone, "scripts/renew", "--check", status=1).splitlines() == [
-        "upstream/diffs/compiled-log.patch is not up to date: scripts/renew",
-        "upstream/COVERAGE.md is not up to date: scripts/renew",
-    ]
+    assert run(clone, "scripts/renew", "--check", status=1) == "upstream/COVERAGE.md is not up to date: scripts/renew\n"
     assert page.read_text() == "another"
+    diff.write_text(right[1].replace("\n+++ ", "\n--- a/x.py\n+++ b/").replace("\n@@ ", "\n@@ -1,2 +1,3 @@ "))
     run(clone, "scripts/renew")
     assert (page.read_text(), diff.read_text()) == right
 

@@ -136,7 +136,7 @@ def test_patch_applies_in_a_file_that_a_fork_changed(fork: World, namespace: str
     assert decision(fork, "2.3.3+patches.1", FORKED, toy(METHOD), namespace=namespace).verdict == "pending"
 
 
-@pytest.mark.parametrize("order", [{"after": ("carried",)}, {"around": ("carried",)}])
+@pytest.mark.parametrize("order", [{"below": ("carried",)}, {"around": ("carried",)}])
 def test_patch_applies_around_a_function_that_a_fork_changed(fork: World, order: dict[str, Any]) -> None:
     assert decision(fork, "2.3.3+patches.1", FORKED, toy(**order)).verdict == "pending"
 
