@@ -1,4 +1,4 @@
-"""Command output: text for any encoding and for closed pipes, and tables for terminals and for pipes."""
+"""Command output: text for any encoding and for closed pipes, and tables, which fit the terminal."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from lightning_patches.notices import printable as printable
 SCHEMA = 1
 """Version of the output of ``--json``. The same version may get new keys, and keeps the old ones."""
 MAX_TEXT_WIDTH = 100
+"""Most columns of a text in a wide terminal."""
 MIN_PROSE_WIDTH = 20
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 
@@ -89,11 +90,14 @@ def write_json(data: dict[str, Any]) -> None:
 
 
 def paragraph(text: str, indent: str = "") -> str:
-    """Wrap ``text`` to the terminal. In a pipe, it stays on one line, so that ``grep`` finds whole sentences."""
-    text = printable(" ".join(text.split()))
-    if not sys.stdout.isatty():
-        return indent + text
-    return wrapped(text, min(shutil.get_terminal_size().columns, MAX_TEXT_WIDTH), indent)
+    """Wrap ``text`` to the terminal."""
+    return wrapped(printable(" ".join(text.split())), _text_width(), indent)
+
+
+def _text_width() -> int:
+    """Return the columns for texts: those of the terminal, but not too many; in a pipe, ``COLUMNS`` or 80."""
+    columns = shutil.get_terminal_size().columns
+    return min(columns, MAX_TEXT_WIDTH) if sys.stdout.isatty() else columns
 
 
 def complain(text: str) -> None:
@@ -184,42 +188,34 @@ def _has_colors() -> bool:
     return os.environ.get("TERM", "dumb") not in ("", "dumb", "unknown") or "WT_SESSION" in os.environ
 
 
-def write_table(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    styles: Sequence[str] = (),
-    width: Optional[int] = None,
-) -> None:
-    """Write a table in aligned columns.
+def write_table(header: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> None:
+    """Write a table in aligned columns, which fits the terminal, or 80 columns in a pipe.
 
-    In a terminal, texts are wrapped, but no word is broken. If the columns do not fit, the last column is written
-    below the others. If they still do not fit, each row becomes a short list. In a pipe, each row is one line.
+    Texts are wrapped, but no word is broken. If the columns do not fit, the last column is written below the others. If
+    they still do not fit, each row becomes a short list.
 
     Args:
         header: titles of the columns. The last column has sentences, and the others have short values.
         rows: one text for each column.
         styles: a style for each row, see :func:`styled`.
-        width: in a pipe, write the last column below the others, wrapped to this width.
     """
     lines = [[printable(text) for text in line] for line in (header, *rows)]
-    is_terminal = sys.stdout.isatty()
-    terminal_width = shutil.get_terminal_size().columns if is_terminal else sys.maxsize
-    widths = _column_widths(lines, terminal_width, MIN_PROSE_WIDTH) if is_terminal or width is None else None
-    last_width = terminal_width if is_terminal or width is None else width
-    widths_without_last = _column_widths([line[:-1] for line in lines], terminal_width) if widths is None else None
+    columns = shutil.get_terminal_size().columns
+    widths = _column_widths(lines, columns, MIN_PROSE_WIDTH)
+    widths_without_last = _column_widths([line[:-1] for line in lines], columns) if widths is None else None
     for index, (line, style) in enumerate(zip(lines, ("bold", *styles, *[""] * len(lines)))):
         if widths is not None:
             write(styled(_aligned(line, widths), style))
         elif widths_without_last is not None:
             write(styled(_aligned(line[:-1], widths_without_last), style or "bold"))
             if line[-1]:
-                write(styled(wrapped(line[-1], last_width, "    "), "" if index else "bold"))
+                write(styled(wrapped(line[-1], _text_width(), "    "), "" if index else "bold"))
         elif index:
             facts = ", ".join(f"{title.lower()}: {text}" for title, text in list(zip(header, line))[1:-1] if text)
             write(styled(line[0], "bold"))
             for text, text_style in ((facts, style), (line[-1], "")):
                 if text:
-                    write(styled(wrapped(text, terminal_width, "  "), text_style))
+                    write(styled(wrapped(text, columns, "  "), text_style))
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:

@@ -24,13 +24,18 @@ import tempfile
 from pathlib import Path
 from typing import Optional
 
+from packaging.version import InvalidVersion, Version
+
 from lightning_patches import system
 from lightning_patches.cli import _arguments, _output
 from lightning_patches.cli._exit_status import OK, UsageError
 from lightning_patches.engine.hunks import DiffError
 from lightning_patches.fork import wheel
+from lightning_patches.known import releases
 from lightning_patches.known.installed import find_installed
 
+MAX_NAMES = 10
+"""Most patches that are named."""
 HELP = "build a wheel of Lightning with the patches in it"
 
 
@@ -68,7 +73,8 @@ def run(args: argparse.Namespace) -> int:
             path = wheel.write_wheel(fork, args.output)
     except (LookupError, OSError, ValueError, DiffError) as error:
         raise UsageError(f"no wheel was built: {error}.") from error
-    _output.write("\n".join(f"applied {diff.path.name}" for diff in fork.diffs))
+    listed = f": {', '.join(diff.name for diff in fork.diffs)}" if len(fork.diffs) <= MAX_NAMES else ""
+    _output.write(_output.paragraph(f"{len(fork.diffs)} patches are in the wheel{listed}."))
     _output.write(f"{path}\nsha256:{hashlib.sha256(fork.content).hexdigest()}\n")
     package = fork.distribution.replace("-", "_")
     rows = (
@@ -86,7 +92,9 @@ def _official(release: str, directory: Path) -> Path:
         return Path(release)
     distribution, equals, version = release.replace("_", "-").partition("==")
     if not equals:
-        distribution, version = _installed(), release
+        distribution, version = "", release
+    distribution = distribution.strip() or _installed()
+    version = _release(distribution, version.strip())
     wheel.locked(distribution, version)
     pinned = f"{distribution}=={version}"
     otherwise = (
@@ -107,6 +115,14 @@ def _official(release: str, directory: Path) -> Path:
             errors = ["pip 24.1 and later refuse the metadata of this release, and pip below 24.1 accepts it"]
         raise LookupError(f"pip cannot download {pinned}: {' '.join(errors[:1] or lines[-1:])}. {otherwise}")
     return found[0]
+
+
+def _release(distribution: str, version: str) -> str:
+    """Return the known release that pip takes for a version: 2.2.0 for 2.2."""
+    try:
+        return next(filter(Version(version).__eq__, map(Version, releases.known(distribution)))).public
+    except (InvalidVersion, StopIteration):
+        return version
 
 
 def _installed() -> str:

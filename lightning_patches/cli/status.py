@@ -79,7 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="check where this training script imports lightning_patches, and suggest opt-in patches for it; the "
         "script is read, not run",
     )
-    parser.add_argument("--all", action="store_true", help="also show patches for bugs that this release does not have")
+    parser.add_argument(
+        "--all", action="store_true", help="list the verdict on each patch; otherwise, only those that can't be applied"
+    )
     parser.add_argument("--json", action="store_true", help="as JSON, with --all")
 
 
@@ -96,8 +98,26 @@ def run(args: argparse.Namespace) -> int:
         chosen = _shown(found, argparse.Namespace(**{**vars(args), "all": True}))
         _output.write_json(_document(installed, setting, chosen, suggested, _script_findings(places), status))
     else:
-        used = _used(installed, names)
-        _write(installed, setting, found, suggested, places, used, args)
+        advice = _what_to_do(installed, setting, found, places)
+        _output.write(_output.styled(_output.paragraph(f"Do: {advice}"), "bold"))
+        _output.write()
+        _write_environment(installed, _script_findings(places))
+        _output.write()
+        _output.write(_output.paragraph(_toggle_text(setting)))
+        counts = figures.of_installed()
+        for release, of_release in by_release(found).items():
+            known = _in_words(release, counts.get(release))
+            _output.write(_output.paragraph(f"{release}: {_summary(of_release)}. {known}".rstrip()))
+        shown = _shown(found, args)
+        if shown:
+            _write_patches(shown)
+        elif found and _is_selective(args):
+            _output.write("No patch matches.")
+        for patch, signs in suggested.items():
+            reason = f"You may need it because of {', '.join(signs)}."
+            _output.write(_output.paragraph(f"{patch.name} is opt-in, for {patch.opt_in}. {reason}"))
+        if len(shown) < len(found) and not _is_selective(args):
+            _output.write(_output.paragraph("`lightning-patches status --all` lists the verdict on each patch."))
     return status
 
 
@@ -194,17 +214,7 @@ def _counts(found: list[Entry]) -> dict[str, dict[str, int]]:
     return counts
 
 
-def _write(
-    installed: list[Installed],
-    setting: Toggle,
-    found: list[Entry],
-    suggested: dict[Patch, list[str]],
-    places: tuple[Place, ...],
-    used: str,
-    args: argparse.Namespace,
-) -> None:
-    _output.write(_output.styled(_output.paragraph(f"Do: {_what_to_do(installed, setting, found, places)}"), "bold"))
-    _output.write()
+def _write_environment(installed: list[Installed], script_findings: list[Finding]) -> None:
     rows = [("lightning-patches", lightning_patches.__version__, _parent(os.path.dirname(lightning_patches.__file__)))]
     rows.append(("Python", _python_version(), sys.executable))
     rows += [(one.distribution, one.version, ", ".join(_roots(one)) or "metadata only") for one in installed]
@@ -216,41 +226,23 @@ def _write(
             _output.write(_output.paragraph(f"{'WARNING' if one.forbidden else 'note'}: {one.note}."))
         if one.broken is not None:
             _output.write(_output.paragraph(f"WARNING: {one.broken.why}. {one.broken.do}."))
-    for finding in _script_findings(places):
+    for finding in script_findings:
         _output.write(_output.paragraph(f"{finding.severity}: {finding.what}. {finding.why} {finding.do}"))
     if not installed:
         _output.write("There is no Lightning in this environment: nothing to patch.")
+
+
+def _write_patches(shown: list[Entry]) -> None:
     _output.write()
-    _output.write(_output.paragraph(_toggle_text(setting)))
-    counts = figures.of_installed()
-    for release, of_release in by_release(found).items():
-        known = _in_words(counts.get(release))
-        _output.write(_output.paragraph(f"{release}: {_summary(of_release)}. {known}".rstrip()))
-    shown = _shown(found, args)
-    if shown and used and not (args.all or _is_selective(args)):
-        shown = [entry for entry in shown if entry.namespace == used]  # show only counts of the other namespace
-    if shown:
-        _output.write()
-        several = len(by_release(shown)) > 1
-        header = ("PATCH", *(("IN",) if several else ()), "VERDICT", "DROP IT AT", "WHAT IT DOES, OR WHY IT IS SKIPPED")
-        styles = [_STYLES.get(entry.verdict, "") for entry in shown]
-        _output.write_table(header, [_row(entry, several) for entry in shown], styles)
-        for entry in shown:
-            if entry.verdict in gate.REFUSED:
-                _output.write(_output.paragraph(f"{entry.patch}: {entry.reason}."))
-        if any(entry.verdict == "disabled" for entry in shown):
-            _output.write(_output.paragraph("`LIGHTNING_PATCHES=default,NAME` adds an opt-in patch."))
-    elif found:
-        _output.write("No patch matches.")
-    for patch, signs in suggested.items():
-        reason = f"You may need it because of {', '.join(signs)}."
-        _output.write(_output.paragraph(f"{patch.name} is opt-in, for {patch.opt_in}. {reason}"))
-    if len(shown) < len(found) and not _is_selective(args):
-        _output.write(
-            _output.paragraph(
-                "`lightning-patches status --all` also shows patches for bugs that this release does not have."
-            )
-        )
+    several = len(by_release(shown)) > 1
+    header = ("PATCH", *(("IN",) if several else ()), "VERDICT", "DROP IT AT", "WHAT IT DOES, OR WHY IT IS SKIPPED")
+    styles = [_STYLES.get(entry.verdict, "") for entry in shown]
+    _output.write_table(header, [_row(entry, several) for entry in shown], styles)
+    for entry in shown:
+        if entry.verdict in gate.REFUSED:
+            _output.write(_output.paragraph(f"{entry.patch}: {entry.reason}."))
+    if any(entry.verdict == "disabled" for entry in shown):
+        _output.write(_output.paragraph("`LIGHTNING_PATCHES=default,NAME` adds an opt-in patch."))
 
 
 def _what_to_do(installed: list[Installed], setting: Toggle, found: list[Entry], places: tuple[Place, ...]) -> str:
@@ -277,21 +269,12 @@ def _what_to_do(installed: list[Installed], setting: Toggle, found: list[Entry],
     return "`import lightning_patches` at the top of the script, or start it with `lightning-patches run`."
 
 
-def _used(installed: list[Installed], names_in_script: set[str]) -> str:
-    """Return the namespace that the program uses if two are installed: the one in the script, or else `lightning`."""
-    names = [one.namespace for one in installed]
-    if len(set(names)) < 2:
-        return ""
-    named = [name for name in names if any(one.partition(".")[0] == name for one in names_in_script)]
-    return named[0] if named else "lightning"
-
-
 def _is_selective(args: argparse.Namespace) -> bool:
     return bool(args.name or args.group or args.verdict)
 
 
 def _shown(found: list[Entry], args: argparse.Namespace) -> list[Entry]:
-    """Return the requested entries. Without a request, leave out patches that the installed release does not need."""
+    """Return the requested entries. Without a request, only those of patches that can't be applied here."""
     names = {patch.name for key in args.name for patch in _arguments.find_patches(key)}
     groups = {patch.name: patch.group for patch in catalogue.all_patches()}
     return [
@@ -300,7 +283,7 @@ def _shown(found: list[Entry], args: argparse.Namespace) -> list[Entry]:
         if (not names or entry.patch in names)
         and args.group in (None, groups[entry.patch])
         and (args.verdict in (None, entry.verdict))
-        and (args.all or _is_selective(args) or entry.verdict not in gate.ELSEWHERE)
+        and (args.all or _is_selective(args) or entry.verdict in (*gate.REFUSED, "not-supported"))
     ]
 
 
@@ -366,8 +349,10 @@ def _summary(found: list[Entry]) -> str:
     return ", ".join(parts)
 
 
-def _in_words(known: Optional[figures.Figures]) -> str:
+def _in_words(release: str, known: Optional[figures.Figures]) -> str:
     """Return a sentence with the number of known bugs in the installed code, as `audit` counts them."""
     if known is None or not known.known:
         return ""
-    return f"It has {known.known} known bugs: {known.default} fixed by default, {known.all} with `all`."
+    text = f"It has {known.known} known bugs: {known.default} fixed by default, {known.all} with `all`."
+    more = figures.of_release(*release.split(" ", 1)).known - known.known
+    return f"{text} {more} more can't occur with the other packages here." if more > 0 else text

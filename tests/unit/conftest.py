@@ -11,6 +11,12 @@ from tests.unit.commands import Audit, Diagnose
 from tests.unit.fakes import World
 
 
+@pytest.fixture(autouse=True)
+def wide_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sentences stay on one line, so that tests find them."""
+    monkeypatch.setenv("COLUMNS", "10000")
+
+
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """This process with stand-ins for Lightning on its path."""

@@ -761,10 +761,15 @@ def test_suggested_ignore_option_silences_all_findings(audit: Audit, form: str) 
         ("lightning>=3", "lightning>=3: the release is unknown", "pin a release"),
     ],
 )
-def test_output_has_the_verdict_first_and_then_the_advice(audit: Audit, spec: str, verdict: str, do: str) -> None:
+def test_output_has_the_verdict_first_and_then_the_advice(
+    audit: Audit, monkeypatch: pytest.MonkeyPatch, spec: str, verdict: str, do: str
+) -> None:
     audit(spec, "--all")
-    first, second, *others = audit.out.splitlines()
+    first, second, *_ = audit.out.splitlines()
     assert first.startswith(verdict) and second.startswith(f"Do: {do}")
+    monkeypatch.setenv("COLUMNS", "100")
+    audit(spec, "--all")
+    others = audit.out.splitlines()
     start = next((number for number, line in enumerate(others) if line.startswith("BUG ")), len(others))
     table = others[start : others.index("", start)] if start < len(others) else []
     assert all(len(line) <= 100 for line in table)

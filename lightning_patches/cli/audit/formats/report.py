@@ -146,6 +146,8 @@ def headline(one: Audited) -> str:
         machines = sorted({bug.machine for bug in one.bugs} - {""})
         conditions = [*(f"on {machine}" for machine in machines), *["with an older torch"] * (more > len(machines))]
         text += f" {more} more occur{'s' if more == 1 else ''} only {' or '.join(conditions)}."
+    if one.excluded:
+        text += f" {len(one.excluded)} more can't occur with the other packages."
     if gate.is_unknown(one.version, ()):
         text += " Releases 1.5 to 1.7 were checked only for bugs that keep them from running with current packages."
     return text

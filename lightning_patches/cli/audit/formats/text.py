@@ -112,7 +112,6 @@ def _write_bugs(report: Report) -> None:
             ("BUG", "GROUP", "PATCHED", "FIXED IN", "EFFECT"),
             [row_of(bug) for bug in report.bugs],
             [_STYLES[bug.fixed] for bug in report.bugs],
-            width=_output.MAX_TEXT_WIDTH,
         )
     for bug in report.bugs:
         if isinstance(bug.record, Unpatched):
