@@ -9,6 +9,14 @@ class ToggleError(LightningPatchesError, ValueError):
     """``LIGHTNING_PATCHES``, or the ``spec`` of :func:`lightning_patches.activate`, has an unknown item."""
 
 
+class InvalidToggleError(ToggleError, SystemExit):
+    """``import lightning_patches`` raises it: if nothing catches it, the program ends with one line, status 1."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.code = message
+
+
 class PatchError(LightningPatchesError, RuntimeError):
     """A selected patch was not applied under ``strict``."""
 

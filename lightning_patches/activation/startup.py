@@ -54,9 +54,20 @@ def on_import() -> None:
     if INSPECT_ONLY in os.environ or OWN_COMMAND:
         return
     if not is_python_starting():
-        activate(None)
+        try:
+            activate(None)
+        except ValueError as error:
+            _end_in_one_line(error)
+            raise
     elif asks_for_patches(os.environ.get(VARIABLE)):
         _install_hook(_Activation(None, tolerant=True))
+
+
+def _end_in_one_line(error: ValueError) -> None:
+    from lightning_patches.errors import InvalidToggleError, ToggleError
+
+    if isinstance(error, ToggleError):
+        raise InvalidToggleError(str(error)) from None
 
 
 def is_settled() -> bool:

@@ -21,7 +21,7 @@ def find_patches(key: str) -> tuple[Patch, ...]:
         UsageError: no patch has it. The message lists the closest names.
     """
     key = key[: _LONGEST + 1]
-    found = catalogue.find(str(lookup.number_in(key) or key.strip().lower()))
+    found = catalogue.find(str(lookup.number_in(key) or key.strip().lower().replace("_", "-")))
     if found:
         return found
     patches = catalogue.all_patches()

@@ -74,7 +74,8 @@ def run(args: argparse.Namespace) -> int:
     except (LookupError, OSError, ValueError, DiffError) as error:
         raise UsageError(f"no wheel was built: {error}.") from error
     listed = f": {', '.join(diff.name for diff in fork.diffs)}" if len(fork.diffs) <= MAX_NAMES else ""
-    _output.write(_output.paragraph(f"{len(fork.diffs)} patches are in the wheel{listed}."))
+    count = "1 patch is" if len(fork.diffs) == 1 else f"{len(fork.diffs)} patches are"
+    _output.write(_output.paragraph(f"{count} in the wheel{listed}."))
     _output.write(f"{path}\nsha256:{hashlib.sha256(fork.content).hexdigest()}\n")
     package = fork.distribution.replace("-", "_")
     rows = (

@@ -6,10 +6,22 @@ import traceback
 from typing import Iterable, Optional
 
 from lightning_patches import notices
+from lightning_patches.engine import gate
 from lightning_patches.engine.plan import Plan
 from lightning_patches.engine.toggle import Selection
 from lightning_patches.errors import PatchError
 from lightning_patches.patch import Patch
+
+
+def _needless(plan: Plan) -> dict[str, str]:
+    """Return why the patches of a requested name or number do nothing for this release, for one patch of each."""
+    found = {}
+    for names in plan.selection.requested:
+        decisions = {name: plan.decisions[name] for name in sorted(names)}
+        if all(decision.verdict in gate.ELSEWHERE for decision in decisions.values()):
+            name, decision = next(iter(decisions.items()))
+            found[name] = decision.reason
+    return found
 
 
 class Announcements:
@@ -34,7 +46,7 @@ class Announcements:
             part = next(iter(plan.namespace.parts.values()))
             fixes = f"{count or 'no'} {'fix' if count == 1 else 'fixes'} ('lightning-patches status' lists them)"
             notices.notice(f"{part.distribution} {part.version}: {fixes}")
-        self.refusals(plan, plan.refusals())
+        self.refusals(plan, {**_needless(plan), **plan.refusals()})
 
     def _count(self, plan: Plan) -> int:
         return sum(plan.decisions[name].verdict == "pending" for name in self._counted.intersection(plan.decisions))

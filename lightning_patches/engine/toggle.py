@@ -54,12 +54,14 @@ class Selection(NamedTuple):
         strict: True to raise an error if a selected patch is not applied.
         quiet: True to print only errors.
         spec: the parsed text; ``None`` if nothing was set.
+        requested: for each name, number or URL in the text, the names of its patches.
     """
 
     names: frozenset[str]
     strict: bool = False
     quiet: bool = False
     spec: Optional[str] = None
+    requested: tuple[frozenset[str], ...] = ()
 
     @property
     def shown(self) -> str:
@@ -84,6 +86,7 @@ def parse(spec: Optional[str], patches: Iterable[Patch]) -> Selection:
         return Selection(default, spec=None)
     names: Optional[frozenset[str]] = None
     flags: set[str] = set()
+    requested: list[frozenset[str]] = []
     for item in items:
         if item in FLAG_WORDS:
             flags.add(item)
@@ -102,8 +105,12 @@ def parse(spec: Optional[str], patches: Iterable[Patch]) -> Selection:
             else:
                 if names is None:
                     names = frozenset(patch.name for patch in catalogue if patch.for_import)
-                names |= _selected(item, catalogue, item)
-    return Selection(default if names is None else names, "strict" in flags, "quiet" in flags, spec)
+                selected = _selected(item, catalogue, item)
+                names |= selected
+                if item not in WORDS and item not in GROUPS:
+                    requested.append(selected)
+    names = default if names is None else names
+    return Selection(names, "strict" in flags, "quiet" in flags, spec, tuple(requested))
 
 
 def _exclusion(item: str, catalogue: tuple[Patch, ...]) -> Optional[frozenset[str]]:
@@ -121,7 +128,8 @@ def _selected(key: str, catalogue: tuple[Patch, ...], item: str, excluding: bool
     if key in GROUPS:
         return frozenset(p.name for p in catalogue if p.group == key and (p.default or excluding or key == "security"))
     number = re.sub(r"^https?://github\.com/[^/]+/[^/]+/(issues|pull)/(\d+)([/?#].*)?$|^(pr)?#?", r"\2", key)
-    name = RENAMED.get(key, key)
+    name = key.replace("_", "-")
+    name = RENAMED.get(name, name)
     found = frozenset(p.name for p in catalogue if name == p.name or number in map(str, p.numbers))
     if found:
         return found

@@ -146,6 +146,16 @@ def test_refused_fork_names_the_reason(tmp_path, arguments, message):
     assert not list(tmp_path.iterdir())
 
 
+def test_fork_names_a_release_as_pip_does(tmp_path):
+    environment = environment_of(Variant("lightning", "2.2.5"))
+    only = ["--only", "logged-metrics-device", "--output", str(tmp_path)]
+    for release in ("==2.2", " == 2.2.0", "lightning==2.2"):
+        status, output = execute([*BUILD, release, *only], environment, 60)
+        assert status == 0, output
+        assert "1 patch is in the wheel: logged-metrics-device" in output
+    assert [path.name.split("+")[0] for path in tmp_path.iterdir()] == ["lightning-2.2.0"]
+
+
 def test_wheel_has_the_default_set_unless_all_is_given():
     for distribution, version in (("lightning", "2.0.0"), ("pytorch-lightning", "2.3.3"), ("lightning", "2.6.6")):
         official = _releases.wheel(distribution, version)

@@ -481,9 +481,22 @@ def test_patch_with_an_import_error_is_skipped(world: World, capsys: pytest.Capt
     patcher = world.activate(toy(), record)
     module = world.load()
     assert (module.compute(3), module.Base().method(1)) == (60, "base 1")
-    reason = "ModuleNotFoundError: No module named 'lightning_patches.patches.subject'"
+    reason = "ModuleNotFoundError: No module named 'subject'"
     assert patcher.decision(record, distributions.find("lightning")) == gate.Decision("failed", reason)
     assert f"two is not applied: {reason}" in capsys.readouterr().err
+
+
+def test_requested_patch_that_the_release_does_not_need_is_named(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.install()
+    fixed = toy(name="fixed", affected=(">=2.0.0,<2.1.0",), fixed_in="2.1.0")
+    patcher = world.patcher(toy(), fixed)
+    patcher.activate(toggle.parse("toy,fixed", (toy(), fixed)))
+    world.load()
+    printed = capsys.readouterr().err
+    assert printed.count("fixed is not applied: lightning 2.3.3 has the official fix") == 1
+    assert "toy is not applied" not in printed
 
 
 # ---------------------------------------------------------------- all or nothing

@@ -14,7 +14,7 @@ from lightning_patches import LightningPatchesWarning, notices
 from lightning_patches.patch import Patch, Target
 from lightning_patches.patches import all_patches
 from lightning_patches.patches._warning import Notes, observe, stored, warn, warning
-from lightning_patches.patches.callbacks.ema_from_epoch import PATCH as FIX
+from lightning_patches.patches.callbacks import ema_from_epoch
 
 CODE = observe(print).__code__
 
@@ -56,19 +56,16 @@ def test_other_forms_of_a_warning_patch_are_found() -> None:
         Target("a:b", lambda original, namespace: observe(original), adds=True),
     )
     right = Target("a:b", lambda original, namespace: observe(original))
-    patch = warning("a.warn_b", "Warn.", right, *forms, fixes=(FIX,))
-    assert patch.warns and misbuilt(patch) == list(forms)
+    assert misbuilt(warning(right, *forms, fixes=(ema_from_epoch,))) == list(forms)
 
 
 def test_warning_patch_has_the_facts_of_its_fix() -> None:
-    patch = warning("a.warn_b", "Warn of b.", fixes=(FIX,), when=", at the end", note="Further.", added="0.3.0")
-    assert (patch.name, patch.title, patch.affected, patch.upstream) == (
-        "warn-b",
-        "Warn of b",
-        FIX.affected,
-        FIX.upstream,
+    patch, fix = (
+        warning(fixes=(ema_from_epoch,), when=", at the end", note="Further.", added="0.3.0"),
+        ema_from_epoch.PATCH,
     )
-    assert patch.impact.summary == FIX.impact.summary and patch.fixed_by == patch.after == (FIX.name,)
+    assert (patch.affected, patch.upstream) == (fix.affected, fix.upstream)
+    assert patch.impact.summary == fix.impact.summary and patch.fixed_by == patch.after == ("ema-from-epoch",)
     assert patch.note == (
         "This patch fixes nothing: it warns once, at the end. The opt-in patch ema-from-epoch fixes the bug. Further."
     )

@@ -171,7 +171,7 @@ class Kind(Enum):
     NO_RELEASE = "requires Lightning without a release; does not matter if the project requires a release elsewhere"
     FOREIGN = "may contain Lightning; does not matter if the project requires Lightning elsewhere"
     NOTE = "has no effect on the exit status"
-    NOT_A_REQUIREMENT = "matters only if the user names the file"
+    NOT_A_REQUIREMENT = "matters only if the file is an argument of the command"
 
 
 class Gap(NamedTuple):

@@ -101,7 +101,7 @@ class Search(Enum):
 
     ALWAYS = "all"
     IF_NAMED = "those that name Lightning or install something"
-    NEVER = "none; the user may name them"
+    NEVER = "none; they may be arguments of the command"
 
 
 class Format(NamedTuple):
