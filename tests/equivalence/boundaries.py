@@ -234,17 +234,20 @@ def _affected(one: Boundary, run: Run) -> Iterator[str]:
         yield f"the reference ({fixed_in or 'recommended usage'}) is not right: {short(reference)}"
     if not reference.observations:
         yield f"the reference ({fixed_in or 'recommended usage'}) observed nothing: {short(reference)}"
-    names = taking_part(proof, one.version)
+    names, release = taking_part(proof, one.version), (one.distribution, one.version)
+    toggle = ",".join(names)
     with_diffs = {diff.name for diff in _diffs.series()}
     fork = forks.directory_of(one.distribution, one.version, [name for name in names if name in with_diffs])
     results = {
-        "shim": run(proof, Variant(one.distribution, one.version, shim=True), ",".join(names)),
-        "fork": run(proof, Variant(one.distribution, one.version, directory=fork)),
+        "shim": run(proof, Variant(*release, shim=True), toggle),
+        "fork": run(proof, Variant(*release, directory=fork)),
     }
     for name, result in results.items():
         seen = view(proof.observed, result)
         if proof.shows_bug(result):
             yield f"{name} shows the bug: {short(result)}"
+            if name == "shim":  # with strict, a patch that is not applied ends the program with the reason
+                yield f"shim with strict: {short(run(proof, Variant(*release, shim=True), f'{toggle},strict'))}"
         elif not same(seen, expected):
             yield f"{name} differs\n  expected {expected}\n  observed {seen}\n  {short(result)}"
         elif proof.right is not None and not proof.right(result):

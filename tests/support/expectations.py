@@ -12,6 +12,7 @@ from typing import Any, Callable, Optional
 
 from packaging.version import Version
 
+from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
 from lightning_patches.fork import diffs
 from lightning_patches.patch import Need
@@ -39,6 +40,7 @@ def read(path: Path) -> list[Row]:
     exec(compile(read, str(path), "exec", dont_inherit=True), space)
     title = re.split(r"\.(?: |$)", " ".join((ast.get_docstring(tree) or "").split()))[0]
     patch = selection.of_patch(path.relative_to(variants.ROOT).as_posix())
+    assert catalogue.find(patch), f"the index has no patch {patch or path.stem}: run scripts/renew"
     return [
         replace(row, case=case, what=row.what or title, patch=patch, program=row.program or path.stem)
         for row in space["EXPECT"]

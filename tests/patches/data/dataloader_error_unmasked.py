@@ -1,13 +1,14 @@
 """An error while the training DataLoader starts is replaced by a second, misleading one. One run has several failures,
 each with a new Trainer. Runs on the CPU."""
 
-from _expect import bug
+from _expect import bug, same
+
+HIDDEN = ("workers", "several_loaders", "dataloader_iter")
 
 
 def _masked(observations):
     """Return the errors that stock hides, and the unchanged ones."""
-    hidden = ("workers", "several_loaders", "dataloader_iter")
-    return [[rank[way] for way in hidden] + [rank["none"], rank["again"]] for rank in observations]
+    return [[rank[way] for way in HIDDEN] + [rank["none"], rank["again"]] for rank in observations]
 
 
 def _unmasked(observations):
@@ -24,7 +25,12 @@ EXPECT = [
         stock=lambda seen: "Please call `iter(combined_loader)` first." in (seen["workers"]["error"] or ""),
         compare=_masked,
         compare_like=_unmasked,
-    )
+    ),
+    same(
+        "",
+        "visible errors are unchanged",
+        compare=lambda ranks: {way: seen for way, seen in ranks[0].items() if way not in (*HIDDEN, "again")},
+    ),
 ]
 
 import signal
