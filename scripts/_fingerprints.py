@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import runpy
 import sys
+import textwrap
 import zipfile
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, Optional
 
 import _releases
+from packaging.version import Version
 
 from lightning_patches import patches as catalogue
-from lightning_patches.engine import distributions, fingerprints
+from lightning_patches.engine import distributions, fingerprints, gate
 
 DATA = Path(fingerprints.__file__).with_name("_fingerprints.py")
 HEAD = '''"""Fingerprints of the files and functions that patches change. Written by ``scripts/renew``."""
@@ -23,6 +27,20 @@ from typing import Any, Dict
 
 DATA: Dict[str, Any] = {
 '''
+DECORATORS = {
+    "classmethod",
+    "contextmanager",
+    "disable",
+    "inference_mode",
+    "lru_cache",
+    "no_grad",
+    "override",
+    "property",
+    "rank_zero_only",
+    "setter",
+    "staticmethod",
+}
+"""Decorators below which the engine recognizes a function, since they set ``__wrapped__`` or return the function."""
 
 
 def build(afresh: bool) -> dict[str, Any]:
@@ -68,6 +86,34 @@ def build(afresh: bool) -> dict[str, Any]:
         "files": files,
         "functions": functions,
     }
+
+
+def refused() -> list[str]:
+    """Return the targets that the engine will refuse because of a decorator, on the newest release of each."""
+    newest = ((patch, max(gate.affected_releases(patch), key=Version, default="")) for patch in catalogue.all_patches())
+    targets = (
+        (version, target.location, patch.name) for patch, version in newest if version for target in patch.targets
+    )
+    found = []
+    for version, location, patch in sorted(targets):
+        module, _, attribute = location.partition(":")
+        stem = distributions.module_name("pytorch_lightning", module).replace(".", "/")
+        read = _reader(version)
+        source = fingerprints.function_source(read(f"{stem}.py") or read(f"{stem}/__init__.py") or "", attribute)
+        definition: Any = ast.parse(textwrap.dedent(source)).body[0] if source else None
+        for decorator in getattr(definition, "decorator_list", ()):
+            name = ast.unparse(decorator).partition("(")[0]
+            if name.rpartition(".")[2] not in DECORATORS:
+                found.append(
+                    f"{patch}: {location} has the decorator {name}, and the engine will take the decorated function "
+                    "for other code: patch a function that it calls"
+                )
+    return found
+
+
+@cache
+def _reader(version: str) -> Callable[[str], Optional[str]]:
+    return _releases.reader("pytorch-lightning", version)
 
 
 def _read(modules: list[str], locations: list[str], older: set[str]) -> tuple[dict[str, Any], dict[str, Any]]:

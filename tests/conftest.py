@@ -44,6 +44,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list) -> None:
         items[:] = selection.rotated(items, turn)
 
 
+class Progress:
+    """Print every minute how many tests have ended, and how long the others will take."""
+
+    def __init__(self, session: pytest.Session, terminal: pytest.TerminalReporter) -> None:
+        self.session, self.terminal = session, terminal
+        self.ended, self.began = 0, time.monotonic()
+        self.printed = self.began
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.ended += report.when == "teardown"
+        now, total = time.monotonic(), self.session.testscollected
+        if now - self.printed > 60 and self.ended:
+            minutes = (total - self.ended) * (now - self.began) / self.ended / 60
+            self.terminal.write_line(f"  {self.ended} of {total} tests, about {minutes:.0f} minutes left")
+            self.printed = now
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")  # None in the workers of xdist
+    if terminal is not None:
+        session.config.pluginmanager.register(Progress(session, terminal))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     until = item.config.getoption("until")

@@ -61,13 +61,17 @@ def _sample(boundaries: Iterable[Any]) -> set[Any]:
 
 
 def of_patches(items: Sequence[Any], patches: Sequence[str]) -> list[bool]:
-    """Return, for each test, True if it belongs to one of these patches."""
-    chosen = []
-    for item in items:
-        boundary = _boundary(item)
-        path = item.path.relative_to(ROOT).as_posix() if ROOT in item.path.parents else ""
-        chosen.append((of_patch(path) if boundary is None else boundary.proof.patch) in patches)
-    return chosen
+    """Return, for each test, True if it belongs to one of these patches, or is quick and has no parameters."""
+    return [_patch_of(item) in patches or not (_patch_of(item) or _is_slow(item)) for item in items]
+
+
+def _patch_of(item: Any) -> str:
+    """Return the patch of a test; "" if it has no parameters, and "?" if they name no patch."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    path = item.path.relative_to(ROOT).as_posix() if ROOT in item.path.parents else ""
+    of = [getattr(one, "name", "") for name, one in parameters.items() if name in ("patch", "diff")]
+    boundary = _boundary(item)
+    return boundary.proof.patch if boundary is not None else of_patch(path) or "".join(of) or "?" * bool(parameters)
 
 
 def rotated(items: Sequence[Any], number: int) -> list[Any]:

@@ -137,7 +137,9 @@ def test_patch_has_a_valid_history(patch: Patch) -> None:
 @pytest.mark.parametrize("patch", all_patches(), ids=lambda patch: patch.name)
 def test_opt_in_patch_names_its_users(patch: Patch) -> None:
     """`status`, `show` and the page put this clause into their sentences. A default patch has none."""
-    assert patch.kind != "opt-in" or re.fullmatch(r"users who [^\n]*[^.\s]", patch.opt_in)
+    assert patch.kind != "opt-in" or re.fullmatch(r"users who [^\n]*[^.\s]", patch.opt_in), (
+        f"opt_in follows 'Opt-in, for ': write 'users who ...' without a full stop, not {patch.opt_in!r}"
+    )
     assert patch.kind == "opt-in" or not (patch.opt_in or patch.signs)
     for name in (name for sign in patch.signs for name in sign.split()):
         assert name.lstrip("-").isidentifier(), name

@@ -63,34 +63,43 @@ def git(directory, *arguments):
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def shown_files():
-    """Return the files and commands that "How to add a patch" shows."""
-    page = (ROOT / "upstream" / "README.md").read_text()
-    shown = {}
-    for before, text in re.findall(r"(.*?)\n   ```\w+\n(.*?)   ```", page.partition("## How to add")[2], re.DOTALL):
-        path = re.findall(r"`((?:tests|lightning_patches|upstream)/[\w/-]+\.(?:py|patch))`", before)[-1]
-        shown[path] = re.sub(r"^   ", "", text, flags=re.MULTILINE)
-    commands = re.findall(r"^       (scripts/.*)$", page.partition("## How to add")[2], re.MULTILINE)
-    return shown, commands
+def guide():
+    """Return the commands, the files and the excerpts of "How to add a patch"."""
+    page = (ROOT / "upstream" / "README.md").read_text().partition("## How to add")[2]
+    commands = re.findall(r"^    (scripts/.*?) +#", page, re.MULTILINE)
+    excerpts = [
+        re.sub(r"^   ", "", text, flags=re.M) for text in re.findall(r"   ```\w+\n(.*?)   ```", page, re.DOTALL)
+    ]
+    return commands, re.findall(r"^\d\. The \w+: `([\w/.-]+)`", page, re.MULTILINE), excerpts
+
+
+def test_guide_shows_parts_of_the_files():
+    _, files, excerpts = guide()
+    files.append("tests/patches/loggers/csv_logger_step.py")
+    assert len(files) == len(excerpts) == 4
+    for name, excerpt in zip(files, excerpts):
+        assert excerpt.rstrip() in (ROOT / name).read_text(), name
 
 
 @pytest.mark.equivalence
 @pytest.mark.timeout(900)
 def test_guide_for_adding_a_patch_works_step_by_step(clone):
     """Removes the example from the clone, and adds it again by the steps of the document."""
-    shown, commands = shown_files()
-    assert [path.partition("/")[0] for path in shown] == ["lightning_patches", "upstream", "tests"]
-    assert commands == ["scripts/renew", f"scripts/test {EXAMPLE}"]
-    for path in shown:
+    (new, test), files, _ = guide()
+    assert (new, test) == (f"scripts/new {EXAMPLE} loops", f"scripts/test {EXAMPLE}")
+    texts = {path: (clone / path).read_text() for path in files}
+    for path in files:
         (clone / path).unlink()
     assert "fix #19177 has no verdict" in run(clone, "scripts/renew", status=1)
     left = subprocess.run(["git", "-C", str(clone), "grep", "-l", f'"{EXAMPLE}"', "lightning_patches"], text=True)
     assert left.returncode == 1, "it is out"
-    for path, text in shown.items():
+    assert sorted(run(clone, *new.split()).splitlines()[:3]) == sorted(files)
+    printed = run(clone, *test.split(), status=1)
+    assert "context not found in lightning/pytorch/trainer/trainer.py, Trainer.fit" in printed
+    for path, text in texts.items():
         (clone / path).write_text(text)
-    for command in commands:
-        printed = run(clone, *command.split())
-    assert re.search(r"\b([4-9]|1[0-9]) passed", printed), printed
+    printed = run(clone, *test.split())
+    assert re.search(r"\b[1-9]\d+ passed", printed), printed
     assert git(clone, "diff") == "", "what is derived is as it was"
 
 
