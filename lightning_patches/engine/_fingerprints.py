@@ -505,6 +505,8 @@ DATA: Dict[str, Any] = {
         'pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_optimizers_and_schedulers': 'absent 0-18, 7b1de63e1057364a 19-61',
         'pytorch.trainer.connectors.checkpoint_connector:_CheckpointConnector.restore_training_state': 'absent 0-18, 7b95fe5cdcb3d813 19-26, 36dcdd793428ab40 27-61',
         'pytorch.trainer.connectors.data_connector:DataConnector._get_distributed_sampler': '41f564f80798f296 0-18, absent 19-61',
+        'pytorch.trainer.connectors.data_connector:DataConnector._resolve_sampler': 'd22c29ae04018123 0-18, absent 19-61',
+        'pytorch.trainer.connectors.data_connector:_DataConnector._resolve_sampler': 'absent 0-18, e1878532326792e2 19-61',
         'pytorch.trainer.connectors.data_connector:_DataConnector.prepare_data': 'absent 0-18, b2285d96f5e8521d 19-42, ad8539e27c67c6f9 43-61',
         'pytorch.trainer.connectors.data_connector:_check_dataloader_iterable': 'absent 0-18, fdd95e12783928c2 19-27, 8aa1b78fdfe7f813 28-30, 63ba15af6e4020d0 31-61',
         'pytorch.trainer.connectors.data_connector:_get_distributed_sampler': 'absent 0-18, f6bdbd53dc074e99 19-22, ceec350f0dd3fcd1 23-61',
