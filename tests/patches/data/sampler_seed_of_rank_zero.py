@@ -1,5 +1,5 @@
-"""A shuffled DataLoader on two CPU ranks with different seeds. Cases: ``seeds``, ``one_seed``, ``validation`` (a validation
-loader that shuffles), ``override`` (the strategy has its own broadcast)."""
+"""A shuffled DataLoader on two CPU ranks with different seeds. Cases: ``seeds``, ``one_seed``, ``validation`` (a
+validation loader that shuffles), ``override`` (the strategy has its own broadcast)."""
 
 from _expect import bug, fixed, same, whole_run
 
