@@ -15,20 +15,18 @@ def _resolve_sampler(original: Callable[..., Any], namespace: str) -> Callable[.
     return _resolve_sampler
 
 
+_CONNECTORS = "pytorch.trainer.connectors.data_connector"
 _STOCK = ("self.trainer.strategy.broadcast", "self.trainer.strategy.distributed_sampler_kwargs")
-
-
-def _target(connector: str, **releases: str) -> Target:
-    location = f"pytorch.trainer.connectors.data_connector:{connector}._resolve_sampler"
-    return Target(location, _resolve_sampler, stock=_STOCK, **releases)
-
 
 PATCH = Patch(
     added="0.3.0",
     group="correctness",
     changes_results=Effect("order of data", "under DDP, if the ranks have different seeds"),
     affected=(">=1.8.0,<=2.6.6",),
-    targets=(_target("DataConnector", before="2.0.0"), _target("_DataConnector", since="2.0.0")),
+    targets=(
+        Target(f"{_CONNECTORS}:DataConnector._resolve_sampler", _resolve_sampler, before="2.0.0", stock=_STOCK),
+        Target(f"{_CONNECTORS}:_DataConnector._resolve_sampler", _resolve_sampler, since="2.0.0", stock=_STOCK),
+    ),
     impact=Impact(
         "With seed_everything(seed + rank) under DDP, each rank takes its share of another shuffled order. In each "
         "epoch, some training items are used twice and others not at all.",
