@@ -5,12 +5,17 @@ item of Fabric's wrapper is called without DDP. :class:`GradientSync` records ea
 It watches parameters, not calls: if a backward reaches *only* such submodules, and DDP did not reduce, it averages the
 gradients in ``.grad`` at the end of the backward. If a backward reaches other parameters, the program bypassed DDP on
 purpose, with ``.module`` or a reference from before the wrapping, and nothing is changed.
+
+A rank may run such a backward alone, for a saliency map, and then discard the gradients. It must not wait for the other
+ranks. So until one average showed that all ranks run these backwards, a backward of a program that trains through DDP
+is averaged later: when the gradients are clipped or an optimizer steps, and only the gradients that are still there.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import threading
 import time
 import weakref
@@ -22,7 +27,7 @@ BUCKET_BYTES = 25 * 1024 * 1024
 """Size of one collective in bytes, as in DDP."""
 
 WARN_AFTER = 10.0
-"""Seconds that a rank waits for the others before it prints a warning."""
+"""Seconds that a rank waits for the others before it prints a warning, or averages its first gradients later."""
 
 _NONE, _DENSE, _SPARSE = 0, 1, 2
 _SIGNATURE = 171
@@ -31,6 +36,7 @@ _SIGNATURE = 171
 A rank that runs another collective at that time sends another number.
 """
 _live: weakref.WeakSet[GradientSync] = weakref.WeakSet()
+_numbers = itertools.count()
 
 
 def watch(module: Any) -> Optional[GradientSync]:
@@ -57,6 +63,13 @@ def cannot_watch(module: Any) -> bool:
 
     is_ddp = isinstance(uncompiled(module), DistributedDataParallel)
     return is_ddp and not hasattr(torch.Tensor, "register_post_accumulate_grad_hook")
+
+
+def average_before(optimizer: Any) -> None:
+    """Average the gradients of an optimizer that were not averaged at the end of their backward."""
+    for sync in list(_live):
+        if sync._deferred:
+            sync.average_deferred(optimizer)
 
 
 class GradientSync:
@@ -91,7 +104,13 @@ class GradientSync:
         self._touched: list[int] = []  # parameters that it has reached
         self._unsynced: set[int] = set()  # parameters that backwards under no_backward_sync have reached
         self._ddp_is_next = False  # DDP's forward ran: its reducer handles the next backward
+        self._ddp_ran = False  # without hooks, and may or may not handle the next backward
         self._ddp_task = 0  # while DDP's reducer handles a backward: the number of its autograd task plus one
+        self._every_rank: Optional[bool] = None  # if all ranks run the backwards that bypass DDP; None if not known
+        self._version: Optional[int] = None  # of the weights, at the first forward of DDP
+        self._deferred: dict[int, int] = {}  # parameters whose gradients were not averaged yet, and these' versions
+        self._number = next(_numbers)
+        self._defer_hook: Any = None
         self._steps_hook: Any = None
         self._since_step = 0  # backwards that were averaged since an optimizer stepped
         self._uneven: set[int] = set()  # parameters with a warning: only some ranks have their gradient
@@ -125,6 +144,8 @@ class GradientSync:
         self._parts[id(part)] = weakref.ref(part)
         reached = {index for index in map(self._has, parameters) if index is not None}
         if reached and not self._reached:
+            if self._version is not None and self._is_trained():
+                self._every_rank, self._ddp_ran = False, True
             for index, reference in enumerate(self._parameters):
                 parameter = reference()
                 if parameter is not None:
@@ -137,6 +158,16 @@ class GradientSync:
             ddp = self._ddp()
             if ddp is not None and ddp.require_backward_grad_sync:
                 self._ddp_is_next = True
+                if self._version is None:
+                    self._version = self._weights_version()
+
+    def _is_trained(self) -> bool:
+        """True if a backward or an optimizer's step followed the first forward of DDP."""
+        alive = [p for p in (reference() for reference in self._parameters) if p is not None]
+        return any(p.grad is not None for p in alive) or self._weights_version() != self._version
+
+    def _weights_version(self) -> int:
+        return sum(p._version for p in (reference() for reference in self._parameters) if p is not None)
 
     # ---------------------------------------------------------------- during a backward
 
@@ -157,7 +188,7 @@ class GradientSync:
     def _begin(self, task: int) -> None:
         """Called when a backward reaches its first parameter."""
         self._task = task
-        ddp = self._ddp() if self._ddp_is_next else None
+        ddp = self._ddp() if self._ddp_is_next and not self._ddp_ran else None
         if ddp is not None and _runs_reducer(ddp):
             self._ddp_task = task + 1
         self._at_end(_End(self, task))
@@ -167,6 +198,10 @@ class GradientSync:
 
     def _on_end(self) -> None:
         """Run first at the end of a backward."""
+        if self._ddp_ran:
+            ddp, self._ddp_ran = self._ddp(), False
+            self._ddp_is_next = ddp is not None and not _has_reduced(ddp)
+            self._ddp_task = (self._task or 0) + 1 if self._ddp_is_next else 0
         if self._shared:
             self._claim()
         if self._ddp_task:
@@ -189,6 +224,7 @@ class GradientSync:
                 theirs = {other._has(parameter) for parameter in mine}
                 other._touched[:] = [touched for touched in other._touched if touched not in theirs]
                 other._unsynced -= theirs
+                other._drop_deferred(theirs)
 
     def _follow(self) -> None:
         """Run last at the end of a backward that DDP reduces."""
@@ -200,12 +236,15 @@ class GradientSync:
         if _has_reduced(ddp):
             self._ddp_is_next = False
             self._unsynced.clear()
+            self._deferred.clear()  # DDP averaged the sum
+            self._every_rank = bool(self._every_rank)
 
     def _settle(self) -> None:
         """Run last at the end of any other backward: reduce the gradients that DDP did not reduce."""
         self._task = None
         touched = set(self._touched)
         self._touched.clear()
+        self._drop_deferred(touched)  # the last backward decides
         if not self._torch.distributed.is_initialized() or not touched <= self._reached:
             return
         ddp = self._ddp()
@@ -214,15 +253,67 @@ class GradientSync:
         if not ddp.require_backward_grad_sync:
             self._unsynced |= touched
         elif touched:
-            with self._torch.no_grad():
-                self._synchronize(ddp, touched | self._unsynced)
+            touched |= self._unsynced
             self._unsynced.clear()
+            if self._every_rank is None:
+                self._every_rank = self._await_every_rank(ddp)
+            if self._every_rank:
+                self._synchronize(ddp, touched)
+            else:
+                self._defer(touched)
+
+    # ---------------------------------------------------------------- averages after the backward
+
+    def _await_every_rank(self, ddp: Any) -> bool:
+        """Return True if all ranks run their first backward that bypasses DDP, within some seconds.
+
+        All ranks get the same answer: the first one that gives up, or the last one that comes, writes it.
+        """
+        c10d = importlib.import_module("torch.distributed.distributed_c10d")
+        key = f"fabric-submodule-sync/{self._module_name}/{self._number}"
+        try:
+            store = c10d._get_default_store()
+            complete = store.add(key, 1) == self._torch.distributed.get_world_size(ddp.process_group)
+            late = time.monotonic() + WARN_AFTER
+            while not complete and time.monotonic() < late and not store.check([f"{key}/all"]):
+                time.sleep(0.002)  # store.wait prints warnings after a timeout
+            return bool(store.compare_set(f"{key}/all", "", "yes" if complete else "no") == b"yes")
+        except (AttributeError, RuntimeError):  # a store without these operations
+            return True
+
+    def _defer(self, touched: set[int]) -> None:
+        for index in touched:
+            parameter = self._parameters[index]()
+            if parameter is not None and parameter.grad is not None:
+                self._deferred[index] = parameter.grad._version
+        optimizers = importlib.import_module("torch.optim.optimizer")
+        if self._defer_hook is None:
+            self._defer_hook = optimizers.register_optimizer_step_pre_hook(_before_step)
+
+    def _drop_deferred(self, indices: Iterable[Optional[int]]) -> None:
+        for index in indices:
+            self._deferred.pop(index, None)  # type: ignore[arg-type]
+
+    def average_deferred(self, optimizer: Any) -> None:
+        """Average the gradients of earlier backwards that the optimizer will use, unless the program discarded them."""
+        mine = self._indices_of(optimizer) & self._deferred.keys()
+        kept = {index for index in mine if self._is_kept(index, self._deferred.pop(index))}
+        ddp = self._ddp()
+        if kept and ddp is not None:
+            self._synchronize(ddp, kept)
+            self._every_rank = True
+
+    def _is_kept(self, index: int, version: int) -> bool:
+        """True unless ``zero_grad`` has removed the gradient or set it to zero."""
+        parameter = self._parameters[index]()
+        gradient = None if parameter is None else parameter.grad
+        return gradient is not None and (gradient._version == version or bool(gradient.norm()))
 
     # ---------------------------------------------------------------- the collectives
 
     def _synchronize(self, ddp: Any, touched: set[int]) -> None:
         try:
-            with self._waits():
+            with self._waits(), self._torch.no_grad():
                 agreed = self._agree(ddp.process_group, touched)
                 if agreed is None:
                     return
@@ -413,8 +504,9 @@ class GradientSync:
         _live.discard(self)
 
     def _on_dropped(self) -> None:
-        if self._steps_hook is not None:
-            self._steps_hook.remove()
+        for hook in (self._steps_hook, self._defer_hook):
+            if hook is not None:
+                hook.remove()
         self._remove_hooks()
 
     def _has(self, parameter: Any) -> Optional[int]:
@@ -436,6 +528,10 @@ _EVERY_RANK = (
     "the backward of that part. If only some ranks run it, access the part through `.module` only, put the backward "
     "under `fabric.no_backward_sync(module)`, or use `torch.autograd.grad`."
 )
+
+
+def _before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+    average_before(optimizer)
 
 
 def _of_each_rank(own: Any, group: Any) -> list[list[int]]:

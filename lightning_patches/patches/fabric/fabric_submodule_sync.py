@@ -135,6 +135,26 @@ def _forward(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
     return forward
 
 
+def _step(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        from lightning_patches.patches.fabric import _ddp_gradients
+
+        _ddp_gradients.average_before(self)
+        return original(self, *args, **kwargs)
+
+    return step
+
+
+def _clip_gradients(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def clip_gradients(self: Any, module: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        from lightning_patches.patches.fabric import _ddp_gradients
+
+        _ddp_gradients.average_before(optimizer)
+        return original(self, module, optimizer, *args, **kwargs)
+
+    return clip_gradients
+
+
 def _method_guard(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     plain = stock_of(original).__globals__.get("Precision")
 
@@ -173,6 +193,8 @@ PATCH = Patch(
         Target(f"{_MODULE}.__init__", _init),
         Target(f"{_MODULE}.forward", _forward),
         Target(f"{_MODULE}.__getattr__", _getattr),
+        Target("fabric.wrappers:_FabricOptimizer.step", _step),
+        Target("fabric.fabric:Fabric.clip_gradients", _clip_gradients, since="2.0.0"),
         Target(f"{_MODULE}._validate_method_access", _method_warning, since="2.0.2", before="2.1.1"),
         Target(f"{_MODULE}._wrap_method_with_module_call_tracker", _method_guard, since="2.1.1"),
     ),
@@ -192,11 +214,13 @@ PATCH = Patch(
     ),
     note="DDP only. The patch handles parts that the program accesses as attributes or items of the result of "
     "fabric.setup, in backward passes that reach no other parameters. Calls through `.module`, or through "
-    "a reference from before fabric.setup, still bypass DDP. All ranks must run the backward; a rank that "
-    "waits 10 seconds for others prints a warning. If only some ranks run a backward, call the part "
-    "through `.module`, use `fabric.no_backward_sync`, or call `torch.autograd.grad`. Gradients that only "
-    "some ranks have are not averaged, and a warning names the ranks and parts. Gradients are averaged "
-    "after the backward, not during it. With mixed precision, a part that is called directly runs without "
+    "a reference from before fabric.setup, still bypass DDP. Gradients are averaged after the backward, not "
+    "during it. If the program trained through DDP before, or some ranks do not come within 10 seconds, the first ones "
+    "are averaged before `fabric.clip_gradients` or the optimizer's step. So one rank alone may run a backward and "
+    "discard its gradients in a program that trains through DDP. In a program that trains by parts, all ranks "
+    "must run the backward; a rank that waits 10 seconds for others prints a warning. If only some ranks run it, call "
+    "the part through `.module`, use `fabric.no_backward_sync`, or call `torch.autograd.grad`. Gradients that only "
+    "some ranks have are not averaged, and a warning names the ranks and parts. With mixed precision, a part that is called directly runs without "
     "autocast: put the call under `fabric.autocast()`. With torch older than 2.1 the patch changes nothing. "
     "Programs that bypass DDP on purpose are unchanged, unless they also access all trained parameters "
     "through the wrapper. Without the patch, set up each trained part separately, as the maintainers "

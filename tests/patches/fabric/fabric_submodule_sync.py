@@ -2,7 +2,7 @@
 twice: as users write it (``container``), and as the maintainers recommend (``recommended``), with the student set up
 alone. Its gradients, or its return value, are observed. A part without ``usage`` runs once. Two ranks. Cases:
 ``access``, ``training``, ``options``, ``gan``, ``user_model``, ``silence``, ``misuse``, ``cuda``, ``single``,
-``older_torch``, ``healthy``, ``some_ranks``, ``late``; several with a comma between them."""
+``older_torch``, ``healthy``, ``some_ranks``, ``alone``, ``late``; several with a comma between them."""
 
 from _expect import bug, whole_run
 
@@ -741,10 +741,85 @@ def one_more_backward_in_rank_zero():
 def one_rank_comes_late():
     models = pair()
     wrapped = fabric.setup_module(models)
-    if RANK == 1:
-        time.sleep(15)
-    fabric.backward(mean_square(wrapped.student(data())))
+    for step in range(2):
+        models.zero_grad()
+        if RANK == 1:
+            time.sleep(15 * step)
+        fabric.backward(mean_square(wrapped.student(data(step))))
     return gradients(models["student"])
+
+
+@part("late")
+def one_rank_comes_late_to_the_first_backward(usage):
+    models = pair()
+    student = models["student"]
+    wrapped = fabric.setup_module(student if usage == "recommended" else models)
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+    if RANK == 1 and usage == "container":
+        time.sleep(15)
+    for step in range(2):
+        optimizer.zero_grad()
+        fabric.backward(mean_square((wrapped if usage == "recommended" else wrapped.student)(data(step))))
+        optimizer.step()
+    return dict(student.named_parameters())
+
+
+def _saliency_in_rank_zero(wrapped, optimizer, set_to_none=True):
+    if RANK == 0:
+        x = data(9).requires_grad_()
+        fabric.backward(mean_square(wrapped.student(x)))
+        assert x.grad.abs().sum() > 0
+        optimizer.zero_grad(set_to_none)
+
+
+@part("late")
+def saliency_in_rank_zero_before_training(usage):
+    torch.manual_seed(1)
+    models = Pair()
+    wrapped, optimizer = fabric.setup(models, torch.optim.SGD(models.student.parameters(), lr=0.1))
+    if usage == "container":
+        _saliency_in_rank_zero(wrapped, optimizer)
+    for step in range(2):
+        optimizer.zero_grad()
+        fabric.backward(mean_square(wrapped(data(step))))
+        optimizer.step()
+    return dict(models.student.named_parameters())
+
+
+@part("alone")
+def saliency_in_rank_zero(usage):
+    """Train through DDP, while only rank zero computes saliency maps through the wrapper."""
+    torch.manual_seed(1)
+    models = Pair()
+    wrapped, optimizer = fabric.setup(models, torch.optim.SGD(models.student.parameters(), lr=0.1))
+    for step in range(6):
+        optimizer.zero_grad()
+        with fabric.no_backward_sync(wrapped, enabled=step == 3):
+            fabric.backward(mean_square(wrapped(data(step))))
+        fabric.clip_gradients(wrapped, optimizer, max_norm=0.5)
+        optimizer.step()
+        optimizer.zero_grad(step < 2)
+        if usage == "container":
+            _saliency_in_rank_zero(wrapped, optimizer, set_to_none=step % 2 == 0)
+    return dict(models.student.named_parameters())
+
+
+@part("alone")
+def root_then_child(usage):
+    """Train through DDP first, then by a part, whose gradients are clipped. Rank zero is slower in one step."""
+    torch.manual_seed(1)
+    models = Pair()
+    wrapped, optimizer = fabric.setup(models, torch.optim.SGD(models.student.parameters(), lr=0.1))
+    for step in range(6):
+        optimizer.zero_grad(set_to_none=step < 4)
+        call = wrapped if usage == "recommended" or step % 3 == 0 else wrapped.student
+        for micro in range(2):
+            with fabric.no_backward_sync(wrapped, enabled=micro == 0):
+                fabric.backward(mean_square(call(data(10 * step + micro))))
+        if step % 2:
+            fabric.clip_gradients(wrapped, optimizer, max_norm=0.1)
+        optimizer.step()
+    return dict(models.student.named_parameters())
 
 
 # -------------------------------------------------------------------- warnings for unsupported cases

@@ -16,7 +16,7 @@ RELEASES = [("pytorch-lightning", "2.0.9"), ("lightning", "2.6.6")]
 
 NEWEST = RELEASES[-1]
 
-ALL_CASES = "access,training,options,gan,user_model,silence,misuse,healthy,some_ranks"
+ALL_CASES = "access,training,options,gan,user_model,silence,misuse,healthy,some_ranks,alone"
 
 ACCESS = ("attribute", "item", "nested_path", "method_of_child", "method_of_root", "with_optimizer")
 
@@ -96,6 +96,7 @@ def test_gradients_are_averaged_for_every_way_to_reach_a_submodule(release: tupl
         "gan",
         "compiled",
         "compiled_child",
+        "root_then_child",
     ],
 )
 def test_gradients_are_averaged_for_every_way_to_train(part: str) -> None:
@@ -185,6 +186,19 @@ def test_rank_that_waits_for_another_warns() -> None:
     assert len(first) == 1 and first[0].startswith("[rank 0] has waited 1")
     assert not second
     assert len({str(rank) for rank in seen(shim, "one_rank_comes_late")}) == 1, "and then they are averaged"
+
+
+@pytest.mark.parametrize("part, cases", [("saliency_in_rank_zero", ""), ("saliency_in_rank_zero_before_training", "late")])
+def test_backward_of_one_rank_changes_nothing_when_its_gradients_are_discarded(part: str, cases: str) -> None:
+    stock, shim = (variant(NEWEST, shim=shim, cases=cases) for shim in (False, True))
+    reference = seen(stock, part, "recommended")
+    assert seen(stock, part) == seen(shim, part) == seen(shim, part, "recommended") == reference
+    assert warnings_of(shim, part) == [[], []]
+
+
+def test_first_gradients_are_averaged_before_the_step_when_a_rank_is_late() -> None:
+    stock, shim = (variant(NEWEST, shim=shim, cases="late") for shim in (False, True))
+    assert_fixed("one_rank_comes_late_to_the_first_backward", stock, shim)
 
 
 def test_method_under_autocast_is_refused_as_on_stock() -> None:
