@@ -188,7 +188,9 @@ def test_rank_that_waits_for_another_warns() -> None:
     assert len({str(rank) for rank in seen(shim, "one_rank_comes_late")}) == 1, "and then they are averaged"
 
 
-@pytest.mark.parametrize("part, cases", [("saliency_in_rank_zero", ""), ("saliency_in_rank_zero_before_training", "late")])
+@pytest.mark.parametrize(
+    ("part", "cases"), [("saliency_in_rank_zero", ""), ("saliency_in_rank_zero_before_training", "late")]
+)
 def test_backward_of_one_rank_changes_nothing_when_its_gradients_are_discarded(part: str, cases: str) -> None:
     stock, shim = (variant(NEWEST, shim=shim, cases=cases) for shim in (False, True))
     reference = seen(stock, part, "recommended")
