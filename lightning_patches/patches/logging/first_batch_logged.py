@@ -33,20 +33,17 @@ def _should_reset_tensors(original: Callable[..., bool], namespace: str) -> Call
     return should_reset_tensors
 
 
-def _targets(name: str, since: str = "", before: str = "") -> tuple[Target, ...]:
-    bounds = {key: value for key, value in (("since", since), ("before", before)) if value}
-    return (
-        Target(f"{_CONNECTOR}:{name}.on_batch_start", _on_batch_start, **bounds),
-        Target(f"{_CONNECTOR}:{name}.should_reset_tensors", _should_reset_tensors, **bounds),
-    )
-
-
 PATCH = Patch(
     added="0.3.0",
     group="correctness",
     changes_results=Effect("numbers", "epoch metrics include the first batch"),
     affected=(">=1.8.0,<=2.6.6",),
-    targets=(*_targets("_LoggerConnector", since="2.0.0"), *_targets("LoggerConnector", before="2.0.0")),
+    targets=(
+        Target(f"{_CONNECTOR}:_LoggerConnector.on_batch_start", _on_batch_start, since="2.0.0"),
+        Target(f"{_CONNECTOR}:_LoggerConnector.should_reset_tensors", _should_reset_tensors, since="2.0.0"),
+        Target(f"{_CONNECTOR}:LoggerConnector.on_batch_start", _on_batch_start, before="2.0.0"),
+        Target(f"{_CONNECTOR}:LoggerConnector.should_reset_tensors", _should_reset_tensors, before="2.0.0"),
+    ),
     impact=Impact(
         "If two hooks log in turn, such as training_step and on_before_optimizer_step in manual optimization, "
         "epoch metrics lack the first batch of each epoch. ModelCheckpoint and EarlyStopping decide by wrong values.",
@@ -54,7 +51,7 @@ PATCH = Patch(
             "the epoch mean of self.log in manual optimization lacks the first batch",
             "grad norm logged in on_before_optimizer_step changes the logged loss of the epoch",
         ),
-        would_tell="that two hooks of the module call self.log in the same batch, one of them before and after the other",
+        would_tell="that a hook calls self.log twice in a batch, and another hook calls it in between",
     ),
     note="Values that are left of an earlier run are still reset at a hook's first log.",
 )
