@@ -36,8 +36,8 @@ PATCH = Patch(
     upstream=Upstream(issues=(21938,)),
     impact=Impact(
         "A resumed run with DataLoader workers, and a DistributedSampler or another sampler that has set_epoch(), uses "
-        "the order of epoch 0 in its first epoch. From 2.1.0 to 2.5.2, this happens only if the run is resumed within an "
-        "epoch.",
+        "the order of epoch 0 in its first epoch. From 2.1.0 to 2.5.2, this happens only if the run is resumed "
+        "within an epoch.",
         (
             "resumed run repeats the order of the first epoch",
             "set_epoch is called after the workers of the DataLoader have started, when resuming",
