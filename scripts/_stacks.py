@@ -1,6 +1,6 @@
 """Run the patches with the oldest and the newest torch and Python.
 
-Each patch runs its first case (``PROOFS`` in ``tests/patches``) on stock and with the patches. If the bug is not
+Each patch runs its first case (a ``bug`` row of ``tests/patches``) on stock and with the patches. If the bug is not
 present, stock must succeed and observe the same as the fixed release with the same torch (or as the recommended usage
 on the same release), if that can run there.
 
@@ -25,12 +25,13 @@ from lightning_patches.engine import gate
 from lightning_patches.fork import diffs as _diffs
 from lightning_patches.patch import Need
 from tests.equivalence import boundaries
-from tests.equivalence.proof import Proof
 from tests.support import pythons
+from tests.support.expectations import part, shows_bug
 from tests.support.variants import ROOT, Result, Variant, run
 
-import _environment  # isort: skip  (tests.support.variants has put scripts/ on the path)
+import _environment  # isort: skip  (tests.support.variants has put scripts/ and scenarios/ on the path)
 import _releases  # isort: skip
+from _expect import Row  # isort: skip
 
 DISTRIBUTION = "pytorch-lightning"
 """It has the same code as ``lightning``, and can be imported from 2.0.0 on."""
@@ -38,7 +39,7 @@ CURED, NOT_THERE, NOT_SUPPORTED = "cured", "not there", "not supported"
 NOT_CURED, WORSE, BROKEN, FAILS = "not cured", "worse", "cannot be shown", "stock fails"
 STATES = (CURED, NOT_THERE, NOT_SUPPORTED, BROKEN, FAILS, NOT_CURED, WORSE)
 WRONG = (FAILS, NOT_CURED, WORSE)
-"""States that fail the proof. If stock fails for another reason than the bug, the case must state what it needs."""
+"""States that fail. If stock fails for another reason than the bug, the case must state what it needs."""
 TIMEOUT = 240
 NEEDED = (
     *("fsspec[http]", "jsonargparse[signatures]", "lightning-utilities", "packaging", "PyYAML", "requests"),
@@ -149,24 +150,24 @@ def version_of(python: str) -> str:
     return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
-def cases(release: str, names: Sequence[str] = ()) -> list[Proof]:
+def cases(release: str, names: Sequence[str] = ()) -> list[Row]:
     """One case of each patch (of these, if any are named) that a release needs, but for those that need a device."""
-    found: dict[str, Proof] = {}
-    for proof in boundaries.proofs():
-        if names and proof.patch not in names:
+    found: dict[str, Row] = {}
+    for row in boundaries.bugs():
+        if names and row.patch not in names:
             continue
-        affected = release in gate.affected_releases(_diffs.record(proof.patch))
-        if affected and not proof.simulated_cuda and Version(release) >= Version(proof.since or "0"):
-            found.setdefault(proof.patch, proof)
+        affected = release in gate.affected_releases(_diffs.record(row.patch))
+        if affected and not row.simulated_cuda and Version(release) >= Version(row.since or "0"):
+            found.setdefault(row.patch, row)
     return list(found.values())
 
 
-def look_at_all(release: str, python: str, jobs: int, chosen: list[Proof]) -> dict[str, Seen]:
+def look_at_all(release: str, python: str, jobs: int, chosen: list[Row]) -> dict[str, Seen]:
     """Return the result of each of these cases on a release, by the patch's name."""
     known = verdicts(release, python)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        seen = pool.map(lambda proof: look(proof, release, python, known[proof.patch]), chosen)
-        return {proof.patch: one for proof, one in zip(chosen, seen)}
+        seen = pool.map(lambda row: look(row, release, python, known[row.patch]), chosen)
+        return {row.patch: one for row, one in zip(chosen, seen)}
 
 
 def verdicts(release: str, python: str) -> dict[str, tuple[str, str]]:
@@ -181,18 +182,18 @@ def verdicts(release: str, python: str) -> dict[str, tuple[str, str]]:
     return {name: tuple(entry) for name, entry in result.observations[0]["verdicts"].items()}
 
 
-def look(proof: Proof, release: str, python: str, verdict: tuple[str, str]) -> Seen:
+def look(row: Row, release: str, python: str, verdict: tuple[str, str]) -> Seen:
     """Run a case in the stock and in the shim variant of a stack, and judge."""
-    if lacking := missing_feature(proof.needs, python):
+    if lacking := missing_feature(tuple(Need(*need.split()) for need in row.needs), python):
         return Seen("not run", "not run", NOT_SUPPORTED, lacking)
-    stock = run_case(proof, Variant(DISTRIBUTION, release, python=python))
-    toggle = proof.patch if proof.alone else f"1,{proof.patch}"
-    shim = run_case(proof, Variant(DISTRIBUTION, release, shim=True, python=python), toggle)
-    seen = judge(proof, stock, shim, verdict)
+    stock = run_case(row, Variant(DISTRIBUTION, release, python=python))
+    toggle = row.patch if row.alone else f"1,{row.patch}"
+    shim = run_case(row, Variant(DISTRIBUTION, release, shim=True, python=python), toggle)
+    seen = judge(row, stock, shim, verdict)
     if seen.state not in (NOT_THERE, NOT_CURED, WORSE) and (seen.state, seen.shim) != (FAILS, "right"):
         return seen
-    reference = run_reference(proof, release, python)
-    return seen if reference is None else compare(seen, proof, stock, shim, reference)
+    reference = run_reference(row, release, python)
+    return seen if reference is None else compare(seen, row, stock, shim, reference)
 
 
 @cache
@@ -205,33 +206,33 @@ def missing_feature(needs: tuple[Need, ...], python: str) -> str:
     return subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def run_reference(proof: Proof, release: str, python: str) -> Optional[Result]:
+def run_reference(row: Row, release: str, python: str) -> Optional[Result]:
     """Run the reference with the same torch: the fixed release, else the recommended usage, else ``None``."""
-    patch = _diffs.record(proof.patch)
+    patch = _diffs.record(row.patch)
     if patch.fixed_in is not None:
-        return run_case(proof, Variant(DISTRIBUTION, patch.fixed_in, python=python))
-    if proof.recommended is None and not proof.recommended_environment:
+        return run_case(row, Variant(DISTRIBUTION, patch.fixed_in, python=python))
+    if row.like is None and not row.like_variables:
         return None
-    case = proof.case if proof.recommended is None else proof.recommended
-    return run_case(proof, Variant(DISTRIBUTION, release, python=python), None, case, proof.recommended_environment)
+    case = row.case if row.like is None else row.like
+    return run_case(row, Variant(DISTRIBUTION, release, python=python), None, case, row.like_variables)
 
 
 def run_case(
-    proof: Proof,
+    row: Row,
     variant: Variant,
     toggle: Optional[str] = None,
     case: Optional[str] = None,
     variables: tuple[tuple[str, str], ...] = (),
 ) -> Result:
-    case = proof.case if case is None else case
-    return run(proof.scenario, variant, case, False, toggle, dict(variables), timeout=TIMEOUT, fresh=proof.fresh)
+    case = row.case if case is None else case
+    return run(row.program, variant, case, False, toggle, dict(variables), timeout=TIMEOUT, fresh=row.fresh)
 
 
-def judge(proof: Proof, stock: Result, shim: Result, verdict: tuple[str, str]) -> Seen:
+def judge(row: Row, stock: Result, shim: Result, verdict: tuple[str, str]) -> Seen:
     """Return the result of a patch from two runs."""
-    of_stock, of_shim = word(proof, stock), word(proof, shim)
-    if of_stock == of_shim == "right" and boundaries.view(proof.observed, stock) != boundaries.view(
-        proof.observed, shim
+    of_stock, of_shim = word(row, stock), word(row, shim)
+    if of_stock == of_shim == "right" and boundaries.view(part(row.compare), stock) != boundaries.view(
+        part(row.compare), shim
     ):
         of_shim = "differs"
     if of_stock == "right":
@@ -248,19 +249,19 @@ def judge(proof: Proof, stock: Result, shim: Result, verdict: tuple[str, str]) -
     return Seen(of_stock, of_shim, NOT_CURED, f"{verdict[0]}: {verdict[1]}; {short(shim)}")
 
 
-def compare(seen: Seen, proof: Proof, stock: Result, shim: Result, reference: Result) -> Seen:
+def compare(seen: Seen, row: Row, stock: Result, shim: Result, reference: Result) -> Seen:
     """Refine a result with the reference.
 
     stock may succeed and be wrong, or fail differently, or the reference may fail.
     """
-    part = proof.observed
-    if _diffs.record(proof.patch).fixed_in is None:
-        part = proof.recommended_observed or part
+    compared = row.compare
+    if _diffs.record(row.patch).fixed_in is None:
+        compared = row.compare if row.compare_like is None else row.compare_like
     right, of_stock, of_shim = (
-        boundaries.view(part, reference),
-        *(boundaries.view(proof.observed, r) for r in (stock, shim)),
+        boundaries.view(part(compared), reference),
+        *(boundaries.view(part(row.compare), r) for r in (stock, shim)),
     )
-    if word(proof, reference) != "right":
+    if word(row, reference) != "right":
         # Compare the errors, too: programs that fail before they observe anything have equal observations.
         if seen.state == NOT_CURED and of_shim == right and last_line(shim) == last_line(reference):
             return replace(seen, state=BROKEN, why=f"what is right there ends as the shim does: {short(reference)}")
@@ -274,12 +275,12 @@ def compare(seen: Seen, proof: Proof, stock: Result, shim: Result, reference: Re
     return seen
 
 
-def word(proof: Proof, result: Result) -> str:
+def word(row: Row, result: Result) -> str:
     try:
-        shows_bug = proof.shows_bug(result)
+        has_bug = shows_bug(row, result)
     except KeyError:  # the program failed before it observed this
         return "fails"
-    return "bug" if shows_bug else "right" if result.ok and result.observations else "fails"
+    return "bug" if has_bug else "right" if result.ok and result.observations else "fails"
 
 
 def last_line(result: Result) -> str:

@@ -40,12 +40,11 @@ def soon(items: Sequence[Any]) -> list[bool]:
         path = item.path.relative_to(ROOT).as_posix() if ROOT in item.path.parents else ""
         boundary = _boundary(item)
         if boundary is not None:
-            patch = boundary.proof.patch
-            is_newest = _is_newest_affected(item, boundary) and ("newest", patch) not in seen
+            patch = boundary.row.patch
+            is_newest = _is_newest_affected(boundary) and ("newest", patch) not in seen
             if is_newest:
                 seen.add(("newest", patch))
-            is_sampled = _compares_variants(item) and boundary in sampled
-            chosen.append(is_newest or is_sampled or patch in patches)
+            chosen.append(is_newest or boundary in sampled or patch in patches)
         else:
             is_own = of_patch(path) in patches
             is_quick = path.startswith(tuple(f"tests/{name}" for name in SOON)) and not _is_slow(item)
@@ -71,7 +70,7 @@ def _patch_of(item: Any) -> str:
     path = item.path.relative_to(ROOT).as_posix() if ROOT in item.path.parents else ""
     of = [getattr(one, "name", "") for name, one in parameters.items() if name in ("patch", "diff")]
     boundary = _boundary(item)
-    return boundary.proof.patch if boundary is not None else of_patch(path) or "".join(of) or "?" * bool(parameters)
+    return boundary.row.patch if boundary is not None else of_patch(path) or "".join(of) or "?" * bool(parameters)
 
 
 def rotated(items: Sequence[Any], number: int) -> list[Any]:
@@ -81,22 +80,17 @@ def rotated(items: Sequence[Any], number: int) -> list[Any]:
 
 
 def _boundary(item: Any) -> Any:
-    own = getattr(item, "boundary", None)
-    return item.callspec.params.get("boundary") if hasattr(item, "callspec") else own
+    return getattr(item, "boundary", None)
 
 
 def _is_slow(item: Any) -> bool:
     return item.get_closest_marker("slow") is not None
 
 
-def _compares_variants(item: Any) -> bool:
-    return getattr(item, "originalname", "") in ("", "test_variants_agree")
-
-
-def _is_newest_affected(item: Any, boundary: Any) -> bool:
+def _is_newest_affected(boundary: Any) -> bool:
     from tests.equivalence import boundaries
 
-    return _compares_variants(item) and boundary == boundaries.newest_affected(boundary.proof)
+    return bool(boundary == boundaries.newest_affected(boundary.row))
 
 
 # -------------------------------------------------------------------- changes

@@ -10,7 +10,6 @@ Both distributions have the same source for all targets (a test compares them). 
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import json
 from dataclasses import dataclass, replace
@@ -20,11 +19,12 @@ from typing import Any, Callable, Iterator, Literal, Optional
 
 from packaging.version import Version
 
-from tests.equivalence.proof import Proof
 from tests.support import expectations, forks, old_torch, variants
+from tests.support.expectations import is_right, part, shows_bug
 from tests.support.variants import PATCHES, Result, Variant
 
 import _releases  # isort: skip  (tests.support.variants has put scripts/ on the path)
+from _expect import Row  # isort: skip
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
 from lightning_patches.engine.ranges import in_ranges
@@ -45,38 +45,34 @@ class Boundary:
     """One case on one release.
 
     Args:
-        proof: the case.
+        row: the case.
         distribution: ``"lightning"`` or ``"pytorch-lightning"``.
         version: the release.
         role: relation of the release to the patch, such as "first affected".
     """
 
-    proof: Proof
+    row: Row
     distribution: str
     version: str
     role: Role
 
     def __str__(self) -> str:
-        return f"{self.proof} {self.distribution} {self.version} {self.role}"
+        return f"{self.row} {self.distribution} {self.version} {self.role}"
 
 
 # -------------------------------------------------------------------- the boundaries
 
 
 @cache
-def proofs() -> tuple[Proof, ...]:
-    """Return the proofs of all ``bug`` rows and ``PROOFS``, in the order of the patches' names."""
+def bugs() -> tuple[Row, ...]:
+    """Return all ``bug`` rows, in the order of the patches' names."""
     rows = itertools.chain(*expectations.tables().values())
-    found = [expectations.proof_of(row) for row in rows if row.kind == "bug"]
-    for path in sorted(PATCHES.glob("*/test_*.py")):
-        if "\nPROOFS = " in path.read_text(encoding="utf-8"):
-            found += importlib.import_module(f"tests.patches.{path.parent.name}.{path.stem}").PROOFS
-    return tuple(sorted(found, key=lambda proof: proof.patch))
+    return tuple(sorted((row for row in rows if row.kind == "bug"), key=lambda row: row.patch))
 
 
-def of(patch: str) -> list[Proof]:
+def of(patch: str) -> list[Row]:
     """Return the cases of one patch."""
-    return [proof for proof in proofs() if proof.patch == patch]
+    return [row for row in bugs() if row.patch == patch]
 
 
 def unproven() -> list[str]:
@@ -85,7 +81,7 @@ def unproven() -> list[str]:
     A patch that only warns needs only a test, which compares a scenario with stock.
     """
     diffs = {diff.name for diff in _diffs.series()}
-    expected = {proof.patch for proof in proofs()}
+    expected = {row.patch for row in bugs()}
     missing = []
     for patch in catalogue.all_patches():
         lacks = []
@@ -96,18 +92,18 @@ def unproven() -> list[str]:
             lacks.append("an expectation")
         if patch.name not in diffs and patch.affected_known and not patch.warns:
             lacks.append("a diff")
-        if any(proof.old_torch != (patch.probe is not None) for proof in of(patch.name)):
-            lacks.append("a probe, or proofs with an old torch")
+        if any(row.old_torch != (patch.probe is not None) for row in of(patch.name)):
+            lacks.append("a probe, or rows with an old torch")
         if lacks:
             missing.append(f"{patch.name} lacks {' and '.join(lacks)}")
     return missing
 
 
-def boundaries(proof: Proof) -> list[Boundary]:
+def boundaries(row: Row) -> list[Boundary]:
     """Return the releases at the ends of the range (of 1.x and later), around it, and the newest."""
-    patch = _diffs.record(proof.patch)
+    patch = _diffs.record(row.patch)
     everywhere = gate.affected_releases(patch)
-    versions = [version for version in _releases.versions() if can_run(proof, version)]
+    versions = [version for version in _releases.versions() if can_run(row, version)]
     affected = [version for version in versions if version in everywhere]
     found: list[tuple[str, Role]] = []
     if affected:
@@ -121,7 +117,7 @@ def boundaries(proof: Proof) -> list[Boundary]:
         found.append((versions[-1], "newest"))
     begins = affected[:-1]
     return [
-        Boundary(proof, _distribution(version, role == "before" or version in begins), version, role)
+        Boundary(row, _distribution(version, role == "before" or version in begins), version, role)
         for version, role in found
         if role != "before" or (version not in everywhere and not gate.is_unknown(version, patch.affected))
     ]
@@ -131,14 +127,14 @@ def _distribution(version: str, begins: bool) -> str:
     return "pytorch-lightning" if begins else variants.distribution_of(version)
 
 
-def newest_affected(proof: Proof) -> Optional[Boundary]:
+def newest_affected(row: Row) -> Optional[Boundary]:
     """Return the newest affected release; ``None`` if the case can run on none."""
-    return next((one for one in reversed(boundaries(proof)) if one.role == "affected"), None)
+    return next((one for one in reversed(boundaries(row)) if one.role == "affected"), None)
 
 
 def on_one_card() -> list[Boundary]:
     """Return the newest affected release of each case for which one GPU is enough."""
-    found = (newest_affected(proof) for proof in proofs() if proof.one_card)
+    found = (newest_affected(row) for row in bugs() if row.one_card)
     return [one for one in found if one is not None]
 
 
@@ -146,30 +142,30 @@ def wheels_to_carry() -> list[Path]:
     """Return the wheels that :func:`on_one_card` and other GPU tests need on a machine without a network."""
     needed = {("lightning", "2.2.5"), ("lightning", "2.6.6")}
     for one in on_one_card():
-        needed |= {(one.distribution, one.version), (one.distribution, official(one.proof) or one.version)}
+        needed |= {(one.distribution, one.version), (one.distribution, official(one.row) or one.version)}
     return [_releases.wheel(*release) for release in sorted(needed)]
 
 
-def official(proof: Proof) -> Optional[str]:
+def official(row: Row) -> Optional[str]:
     """Return the first fixed release, if the case can run on it."""
-    fixed_in = _diffs.record(proof.patch).fixed_in
-    return fixed_in if fixed_in is not None and can_run(proof, fixed_in) else None
+    fixed_in = _diffs.record(row.patch).fixed_in
+    return fixed_in if fixed_in is not None and can_run(row, fixed_in) else None
 
 
-def can_run(proof: Proof, version: str) -> bool:
+def can_run(row: Row, version: str) -> bool:
     """True if a release has the API that the case needs, and can be imported with its torch."""
-    has_api = Version(version) >= Version(proof.since or (FIRST_FABRIC if "fabric" in proof.case else "0"))
-    return has_api and (not proof.old_torch or in_ranges(version, (old_torch.RELEASES,)))
+    has_api = Version(version) >= Version(row.since or (FIRST_FABRIC if "fabric" in row.case else "0"))
+    return has_api and (not row.old_torch or in_ranges(version, (old_torch.RELEASES,)))
 
 
-def taking_part(proof: Proof, version: str) -> list[str]:
+def taking_part(row: Row, version: str) -> list[str]:
     """Return the patches that shim and fork have on an affected release.
 
     An official release has all earlier fixes, so shim and fork get those, too. Without an official release
     to compare with, they get the patches that change the same functions.
     """
-    patch = _diffs.record(proof.patch)
-    return [patch.name] if proof.alone else companions(patch, version)
+    patch = _diffs.record(row.patch)
+    return [patch.name] if row.alone else companions(patch, version)
 
 
 def companions(patch: Patch, version: str) -> list[str]:
@@ -188,26 +184,26 @@ def companions(patch: Patch, version: str) -> list[str]:
 
 
 def run(
-    proof: Proof,
+    row: Row,
     variant: Variant,
     toggle: Optional[str] = None,
     case: Optional[str] = None,
     environment: tuple[tuple[str, str], ...] = (),
 ) -> Result:
     """Run a case in a variant. If fit can't start without some patch, every variant has it, also stock."""
-    if in_ranges(variant.version, TO_START.affected_known) and proof.patch != TO_START.name:
+    if in_ranges(variant.version, TO_START.affected_known) and row.patch != TO_START.name:
         toggle = ",".join(filter(None, (toggle if variant.shim else "none", TO_START.name)))
         variant = replace(variant, shim=True)
     return variants.run(
-        proof.scenario,
+        row.program,
         variant,
-        proof.case if case is None else case,
-        proof.simulated_cuda,
+        row.case if case is None else case,
+        row.simulated_cuda,
         toggle,
         dict(environment),
         timeout=TIMEOUT,
-        fresh=proof.fresh,
-        old_torch=proof.old_torch,
+        fresh=row.fresh,
+        old_torch=row.old_torch,
     )
 
 
@@ -217,51 +213,51 @@ def problems(one: Boundary, run: Run = run) -> list[str]:
 
 
 def _affected(one: Boundary, run: Run) -> Iterator[str]:
-    proof, stock_variant = one.proof, Variant(one.distribution, one.version)
-    stock = run(proof, stock_variant)
-    if not proof.shows_bug(stock):
+    row, stock_variant = one.row, Variant(one.distribution, one.version)
+    stock = run(row, stock_variant)
+    if not shows_bug(row, stock):
         yield f"stock does not show the bug: {short(stock)}"
-    fixed_in = official(proof)
+    fixed_in = official(row)
     if fixed_in is not None:
-        reference = run(proof, Variant(one.distribution, fixed_in))
-        expected = view(proof.observed, reference)
+        reference = run(row, Variant(one.distribution, fixed_in))
+        expected = view(part(row.compare), reference)
     else:
-        reference = run(proof, stock_variant, None, proof.recommended, proof.recommended_environment)
-        expected = view(proof.recommended_observed or proof.observed, reference)
-    if fixed_in is None and proof.recommended is None and not proof.recommended_environment:
+        reference = run(row, stock_variant, None, row.like, row.like_variables)
+        expected = view(part(row.compare if row.compare_like is None else row.compare_like), reference)
+    if fixed_in is None and row.like is None and not row.like_variables:
         expected["ended well"] = True  # the recommended usage is part of the stock run, which may end with the bug
-    elif not reference.ok or proof.shows_bug(reference):
+    elif not reference.ok or shows_bug(row, reference):
         yield f"the reference ({fixed_in or 'recommended usage'}) is not right: {short(reference)}"
     if not reference.observations:
         yield f"the reference ({fixed_in or 'recommended usage'}) observed nothing: {short(reference)}"
-    names, release = taking_part(proof, one.version), (one.distribution, one.version)
+    names, release = taking_part(row, one.version), (one.distribution, one.version)
     toggle = ",".join(names)
     with_diffs = {diff.name for diff in _diffs.series()}
     fork = forks.directory_of(one.distribution, one.version, [name for name in names if name in with_diffs])
     results = {
-        "shim": run(proof, Variant(*release, shim=True), toggle),
-        "fork": run(proof, Variant(*release, directory=fork)),
+        "shim": run(row, Variant(*release, shim=True), toggle),
+        "fork": run(row, Variant(*release, directory=fork)),
     }
     for name, result in results.items():
-        seen = view(proof.observed, result)
-        if proof.shows_bug(result):
+        seen = view(part(row.compare), result)
+        if shows_bug(row, result):
             yield f"{name} shows the bug: {short(result)}"
             if name == "shim":  # with strict, a patch that is not applied ends the program with the reason
-                yield f"shim with strict: {short(run(proof, Variant(*release, shim=True), f'{toggle},strict'))}"
+                yield f"shim with strict: {short(run(row, Variant(*release, shim=True), f'{toggle},strict'))}"
         elif not same(seen, expected):
             yield f"{name} differs\n  expected {expected}\n  observed {seen}\n  {short(result)}"
-        elif proof.right is not None and not proof.right(result):
+        elif not is_right(row, result):
             yield f"{name} is not right: {seen}"
 
 
 def _unaffected(one: Boundary, run: Run) -> Iterator[str]:
-    proof = one.proof
-    stock = run(proof, Variant(one.distribution, one.version))
-    if not stock.ok or proof.shows_bug(stock):
+    row = one.row
+    stock = run(row, Variant(one.distribution, one.version))
+    if not stock.ok or shows_bug(row, stock):
         yield f"stock is not right on a release that is not affected: {short(stock)}"
     # A selection by name keeps the patches for imports; leave them out, too.
-    shim = run(proof, Variant(one.distribution, one.version, shim=True), f"none,{proof.patch}")
-    if not same(view(proof.observed, stock), view(proof.observed, shim)):
+    shim = run(row, Variant(one.distribution, one.version, shim=True), f"none,{row.patch}")
+    if not same(view(part(row.compare), stock), view(part(row.compare), shim)):
         yield f"shim differs from stock: {short(shim)}"
     notice = f"lightning_patches: {one.distribution} "
     if shim.output.count(notice) > stock.output.count(notice):
@@ -270,8 +266,8 @@ def _unaffected(one: Boundary, run: Run) -> Iterator[str]:
 
 def problems_by_default(one: Boundary) -> list[str]:
     """Return a problem if the shim with all default patches does not fix the bug."""
-    result = run(one.proof, Variant(one.distribution, one.version, shim=True))
-    return [] if result.ok and not one.proof.shows_bug(result) else [f"the default set does not fix the bug: {result}"]
+    result = run(one.row, Variant(one.distribution, one.version, shim=True))
+    return [] if result.ok and not shows_bug(one.row, result) else [f"the default set does not fix the bug: {result}"]
 
 
 def view(part: Any, result: Result) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The boundaries of ``PROOFS``, and tests of the checks. The boundaries of ``bug`` rows are tests of their files."""
+"""How the boundaries of ``bug`` rows are found and checked."""
 
 from dataclasses import replace
 
@@ -8,45 +8,9 @@ from lightning_patches import patches as catalogue
 from lightning_patches.engine import fingerprints
 from tests.equivalence import boundaries
 from tests.equivalence.boundaries import Boundary
-from tests.support import old_torch
 from tests.support.variants import Result
 
-
-def marked(one, name):
-    # One worker runs all tests of a patch, so that the fixed release runs only once.
-    marks = [pytest.mark.xdist_group(one.proof.patch), pytest.mark.timeout(900)]
-    if one.proof.old_torch and old_torch.find().python is None:
-        marks.append(pytest.mark.skip(reason=old_torch.find().reason))
-    return pytest.param(one, id=name, marks=marks)
-
-
-def of_tests():
-    return [proof for proof in boundaries.proofs() if not proof.program]
-
-
-@pytest.mark.equivalence
-@pytest.mark.distributed
-@pytest.mark.parametrize(
-    "boundary", [marked(one, str(one)) for proof in of_tests() for one in boundaries.boundaries(proof)]
-)
-def test_variants_agree(boundary):
-    assert boundaries.problems(boundary) == []
-
-
-def by_default():
-    """Return each case of a default patch, on the newest release that it affects."""
-    for proof in of_tests():
-        newest = boundaries.newest_affected(proof)
-        if catalogue.find(proof.patch)[0].default and newest is not None and not proof.old_torch:
-            yield marked(newest, str(proof))
-
-
-@pytest.mark.equivalence
-@pytest.mark.distributed
-@pytest.mark.parametrize("boundary", list(by_default()))
-def test_default_set_fixes_the_bug(boundary):
-    """Unlike in the test above, the shim has all default patches."""
-    assert boundaries.problems_by_default(boundary) == []
+from _expect import whole_run  # isort: skip
 
 
 @pytest.mark.parametrize(
@@ -59,11 +23,11 @@ def test_default_set_fixes_the_bug(boundary):
         ([2, 2], [2, 10], False, ["shim is not right", "fork is not right"]),
     ],
 )
-def test_proof_fails_unless_stock_shows_the_bug_and_patched_runs_are_right(stock, patched, right, wrong):
-    (proof,) = boundaries.of("fit-resets-should-stop")
-    boundary = Boundary(replace(proof, right=lambda result: right), "lightning", "2.5.0.post0", "affected")
+def test_bug_fails_unless_stock_shows_the_bug_and_patched_runs_are_right(stock, patched, right, wrong):
+    (row,) = boundaries.of("fit-resets-should-stop")
+    boundary = Boundary(replace(row, patched=whole_run(lambda result: right)), "lightning", "2.5.0.post0", "affected")
 
-    def run(proof, variant, *_):
+    def run(row, variant, *_):
         steps = [2, 10] if variant.version == "2.5.1" else patched if variant.shim or variant.directory else stock
         return Result(0, "", [{"steps": steps}])
 
@@ -81,14 +45,14 @@ def test_proof_fails_unless_stock_shows_the_bug_and_patched_runs_are_right(stock
     ],
 )
 def test_unaffected_release_is_unchanged(stock, shim, wrong):
-    (proof,) = boundaries.of("fit-resets-should-stop")
+    (row,) = boundaries.of("fit-resets-should-stop")
     problems = boundaries.problems(
-        Boundary(proof, "lightning", "2.6.6", "newest"), lambda proof, variant, *_: shim if variant.shim else stock
+        Boundary(row, "lightning", "2.6.6", "newest"), lambda row, variant, *_: shim if variant.shim else stock
     )
     assert len(problems) == len(wrong) and all(map(str.startswith, problems, wrong)), problems
 
 
-def test_every_patch_has_a_proof():
+def test_every_patch_has_a_bug_row():
     assert boundaries.unproven() == []
 
 
@@ -101,8 +65,8 @@ def test_both_distributions_have_the_same_source_for_all_targets():
 
 
 def test_boundaries_surround_the_affected_range():
-    proof = boundaries.of("logged-metrics-device")[0]
-    assert [(one.distribution, one.version, one.role) for one in boundaries.boundaries(proof)] == [
+    row = boundaries.of("logged-metrics-device")[0]
+    assert [(one.distribution, one.version, one.role) for one in boundaries.boundaries(row)] == [
         ("pytorch-lightning", "2.0.9.post0", "before"),
         ("pytorch-lightning", "2.1.0", "affected"),
         ("lightning", "2.3.3", "affected"),

@@ -17,6 +17,7 @@ from lightning_patches.fork import diffs as _diffs
 from lightning_patches.fork import wheel as _fork
 from tests.equivalence import boundaries
 from tests.support import forks
+from tests.support.expectations import part, shows_bug
 from tests.support.variants import Variant, environment_of
 
 import _releases  # isort: skip
@@ -148,25 +149,25 @@ def test_patch_around_a_carried_fix_keeps_both_fixes(find, patch, other):
     overlapping = False
     for version in reversed(both):
         # A fork has another function to trust checkpoints, so programs for that differ.
-        proofs = [p for p in boundaries.of(patch.name) if boundaries.can_run(p, version)][:1]
+        rows = [p for p in boundaries.of(patch.name) if boundaries.can_run(p, version)][:1]
         if not other.startswith("trusted-"):
-            proofs += [p for p in boundaries.of(other) if boundaries.can_run(p, version)][:1]
+            rows += [p for p in boundaries.of(other) if boundaries.can_run(p, version)][:1]
         distribution = boundaries._distribution(version, False)
         namespace = find(distribution, version, [other])
         assert namespace is not None
         targets = [target.location for target in gate.targets_in(patch, namespace)]
         changed = [fingerprints.source_of(namespace.part_of(one), one).changed_by for one in targets]
-        if not any(changed) or not proofs:
+        if not any(changed) or not rows:
             continue
         overlapping = True
         fork = forks.directory_of(distribution, version, [other])
-        for proof in proofs:
-            shim = boundaries.run(proof, Variant(distribution, version, shim=True), f"none,{patch.name},{other}")
+        for row in rows:
+            shim = boundaries.run(row, Variant(distribution, version, shim=True), f"none,{patch.name},{other}")
             on_fork = Variant(distribution, version, shim=True, directory=fork)
-            mixed = boundaries.run(proof, on_fork, f"none,{patch.name}")
-            seen, expected = (boundaries.view(proof.observed, result) for result in (mixed, shim))
+            mixed = boundaries.run(row, on_fork, f"none,{patch.name}")
+            seen, expected = (boundaries.view(part(row.compare), result) for result in (mixed, shim))
             assert boundaries.same(seen, expected), f"{version}: {boundaries.short(mixed)}"
-            assert proof.shows_bug(mixed) == proof.shows_bug(shim), version
+            assert shows_bug(row, mixed) == shows_bug(row, shim), version
         break
     assert overlapping, "there is no release in which both change the same function"
 

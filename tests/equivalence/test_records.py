@@ -122,10 +122,9 @@ def test_names_and_titles_are_the_same_without_docstrings() -> None:
 @each_patch
 def test_patch_has_a_valid_history(patch: Patch) -> None:
     has_reference = any(
-        proof.recommended is not None or proof.recommended_observed or proof.recommended_environment
-        for proof in boundaries.of(patch.name)
+        row.like is not None or row.compare_like or row.like_variables for row in boundaries.of(patch.name)
     )
-    assert patch.numbers or has_reference or patch.warns, "issue, pull request, or a proof with the recommended usage"
+    assert patch.numbers or has_reference or patch.warns, "issue, pull request, or a row with the recommended usage"
     if patch.upstream.commit:
         assert re.fullmatch(r"[0-9a-f]{7,40}", patch.upstream.commit)
     for test in patch.upstream.tests:

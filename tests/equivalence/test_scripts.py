@@ -61,11 +61,15 @@ def test_demo_shows_five_bugs_and_their_fixes():
 
 
 REPORT = """<testsuites><testsuite><properties><property name="card" value="A card"/></properties>
-<testcase name="test_variants_agree[align-devices:x lightning 2.2.5 affected]"/>
-<testcase name="test_variants_agree[align-devices:y lightning 2.2.5 affected]"><failure message="stock does not
+<testcase classname="tests.patches.devices.align_devices"
+name="bug: a [x lightning 2.2.5 affected]"/>
+<testcase classname="tests.patches.devices.align_devices"
+name="bug: a [y lightning 2.2.5 affected]"><failure message="stock does not
 show it"/></testcase>
-<testcase name="test_default_set_fixes_the_bug[align-devices]"/>
-<testcase name="test_variants_agree[align-devices:z lightning 2.2.5 affected]">
+<testcase classname="tests.patches.devices.align_devices"
+name="bug: a [x, 2.6.6, default set]"/>
+<testcase classname="tests.patches.devices.align_devices"
+name="bug: a [z lightning 2.2.5 affected]">
 <skipped message="no Python with an old torch"/></testcase>
 </testsuite></testsuites>"""
 
@@ -96,7 +100,7 @@ def test_proof_page_has_a_row_per_patch_and_every_exception(monkeypatch, tmp_pat
         "| boundaries | 2 passed, 1 failed, 1 skipped | 0 |",
         "| upstream | not run: no repository was given (--upstream) | 0 |",
         "| gpu | not run: no card | 0 |",
-        "- boundaries: test_variants_agree[align-devices:y lightning 2.2.5 affected]: stock does not show it",
+        "- boundaries: align_devices: bug: a [y lightning 2.2.5 affected]: stock does not show it",
         "- boundaries: 1 tests: no Python with an old torch",
         "| align-devices | 2.0.0 to 2.6.6 | 1 of 2 | 1 of 1 |",
     ):
@@ -163,7 +167,7 @@ def test_failed_test_is_repeated_alone(checkout, tmp_path):
     )
     part = proven(checkout, "compiled")
     assert part.total == "2 passed, 1 failed"
-    assert part.notes == ["test_unsteady failed among other tests, and passed alone"]
+    assert part.notes == ["test_compiled: test_unsteady failed among other tests, and passed alone"]
     assert [line.partition(":")[0] for line in part.wrong] == ["test_invalid_arguments_are_refused"]
 
 

@@ -11,13 +11,12 @@ from tests.equivalence import boundaries
 from tests.support.variants import ROOT
 
 pytest_plugins = ["pytester"]
-BOUNDARIES = "equivalence/test_boundaries.py"
 
 
 class Item:
     def __init__(self, path, name, **parameters):
         self.path, self.originalname = ROOT / "tests" / path, name
-        self.is_slow = parameters.pop("slow", False)
+        self.is_slow, self.boundary = parameters.pop("slow", False), parameters.pop("boundary", None)
         if parameters:
             self.callspec = type("Callspec", (), {"params": parameters})
 
@@ -27,10 +26,10 @@ class Item:
 
 def items_of(*patches):
     return [
-        Item(BOUNDARIES, "test_variants_agree", boundary=one)
+        Item("patches/a.py", "bug", boundary=one)
         for patch in patches
-        for proof in boundaries.of(patch)
-        for one in boundaries.boundaries(proof)
+        for row in boundaries.of(patch)
+        for one in boundaries.boundaries(row)
     ]
 
 
@@ -41,15 +40,13 @@ def chosen(items, monkeypatch, *changed):
 
 def test_selection_has_every_patch_on_its_newest_affected_release(monkeypatch):
     items = items_of(*(patch.name for patch in catalogue.all_patches()))
-    boundaries_of = [item.callspec.params["boundary"] for item in chosen(items, monkeypatch)]
+    boundaries_of = [item.boundary for item in chosen(items, monkeypatch)]
     last_of_1x = [one for one in boundaries_of if one.version == selection.LAST_OF_1X]
-    assert len({item.callspec.params["boundary"] for item in items}) > 8 * len(last_of_1x) > 80
-    by_patch = Counter(one.proof.patch for one in boundaries_of if one not in last_of_1x)
+    assert len({item.boundary for item in items}) > 8 * len(last_of_1x) > 80
+    by_patch = Counter(one.row.patch for one in boundaries_of if one not in last_of_1x)
     assert set(by_patch.values()) == {1}
-    assert set(by_patch) == {proof.patch for proof in boundaries.proofs()}
-    versions = [
-        item.callspec.params["boundary"].version for item in chosen(items_of("logged-metrics-device"), monkeypatch)
-    ]
+    assert set(by_patch) == {row.patch for row in boundaries.bugs()}
+    versions = [item.boundary.version for item in chosen(items_of("logged-metrics-device"), monkeypatch)]
     assert versions == ["2.3.3"]
 
 
@@ -67,7 +64,7 @@ def test_selection_omits_other_tests_unless_their_file_changed(monkeypatch):
         Item("unit/test_gate.py", "a"),
         Item("unit/test_gate.py", "b", slow=True),
         Item("activation/test_run.py", "a"),
-        Item("patches/align_devices/test_align_devices.py", "a"),
+        Item("patches/devices/test_align_devices.py", "a"),
     ]
     assert chosen(items, monkeypatch) == items[:1]
     assert chosen(items, monkeypatch, "tests/activation/test_run.py") == [items[0], items[2]]
@@ -77,8 +74,8 @@ def test_selection_omits_other_tests_unless_their_file_changed(monkeypatch):
     ("path", "patches"),
     [
         ("lightning_patches/patches/loops/fit_resets_should_stop.py", {"fit-resets-should-stop"}),
-        ("tests/patches/align_devices/test_align_devices_spawn.py", {"align-devices"}),
-        ("tests/patches/own_checkpoint_load/checkpoint_of_program.py", {"own-checkpoint-load"}),
+        ("tests/patches/devices/test_align_devices_spawn.py", {"align-devices"}),
+        ("tests/patches/checkpoints/own_checkpoint_load.py", {"own-checkpoint-load"}),
         ("upstream/diffs/compiled-log.2.1.0.patch", {"compiled-log"}),
         ("lightning_patches/engine/gate.py", set()),
     ],

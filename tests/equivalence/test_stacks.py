@@ -1,18 +1,18 @@
 """The result of a patch on another torch: fixed, bug not present, worse, or not testable."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 
-from lightning_patches.patch import Need
-from tests.equivalence.proof import COMPILE, Proof, ends_with, sees
 from tests.support.variants import ROOT, Result
 
 sys.path.insert(0, str(ROOT / "scripts"))
 import _stacks as stacks
+from _expect import bug
 
 BUG = "the reported error"
-COMPILED = Proof("compiled-log", ends_with(BUG), case="step", recommended="eager")
+COMPILED = bug("step", stock=BUG, like="eager", patch="compiled-log")
 """A bug that upstream never fixed: the recommended usage is right."""
 APPLIED = ("applied", "in place")
 
@@ -53,7 +53,7 @@ def died(error):
     ],
 )
 def test_state_follows_from_the_three_results(monkeypatch, stock, shim, reference, state):
-    def run_case(proof, variant, toggle=None, case=None, variables=()):
+    def run_case(row, variant, toggle=None, case=None, variables=()):
         result = shim if variant.shim else reference if case == "eager" else stock
         assert result is not None, "nobody has to know what is right"
         return result
@@ -69,14 +69,14 @@ def test_refused_patch_keeps_the_bug():
 
 
 def test_program_that_fails_before_its_observation_shows_no_bug():
-    proof = Proof("async-checkpoint-snapshot", sees(lambda seen: seen["saved"] != 1))
-    assert stacks.judge(proof, failed("another"), failed("another"), APPLIED).state == stacks.FAILS
+    row = bug(stock=lambda seen: seen["saved"] != 1, patch="async-checkpoint-snapshot")
+    assert stacks.judge(row, failed("another"), failed("another"), APPLIED).state == stacks.FAILS
 
 
 def test_case_is_not_run_when_the_stack_lacks_a_feature(monkeypatch):
     monkeypatch.setattr(stacks, "run_case", lambda *arguments: pytest.fail("it was run"))
-    proof = Proof("compiled-log", ends_with(BUG), needs=(COMPILE, Need("torch:optim.NoSuchOptimizer")))
-    seen = stacks.look(proof, "2.6.6", sys.executable, APPLIED)
+    row = replace(COMPILED, needs=("torch:compile", "torch:optim.NoSuchOptimizer"))
+    seen = stacks.look(row, "2.6.6", sys.executable, APPLIED)
     assert seen.state == stacks.NOT_SUPPORTED
     assert seen.why.startswith("needs torch.optim.NoSuchOptimizer, which the installed torch ")
 

@@ -37,7 +37,7 @@ class Table(pytest.File):
     def collect(self) -> Iterator[Check]:
         for row in expectations.read(self.path) if expectations.has_rows(self.path) else ():
             if row.kind == "bug":
-                yield from self._bug(expectations.proof_of(row), row.what)
+                yield from self._bug(row)
                 continue
             for version in expectations.releases(row):
                 check = lambda row=row, version=version: expectations.problems(row, version)  # noqa: E731
@@ -45,23 +45,24 @@ class Table(pytest.File):
                 item.old_torch = row.old_torch
                 yield item
 
-    def _bug(self, proof: Any, what: str) -> Iterator[Check]:
+    def _bug(self, row: Any) -> Iterator[Check]:
         """Yield the boundaries, and a run with all default patches on the newest affected release."""
-        for one in boundaries.boundaries(proof):
+        for one in boundaries.boundaries(row):
             place = f"{one.distribution} {one.version} {one.role}"
-            item = self._item(f"bug: {what}", lambda one=one: boundaries.problems(one), proof.case, place)
-            item.boundary, item.old_torch = one, proof.old_torch
-            item.add_marker(pytest.mark.timeout(900))
-            item.add_marker(pytest.mark.equivalence)
+            item = self._item(f"bug: {row.what}", lambda one=one: boundaries.problems(one), row.case, place)
+            item.boundary, item.old_torch = one, row.old_torch
             yield item
-        newest = boundaries.newest_affected(proof)
-        if catalogue.find(proof.patch)[0].default and newest is not None and not proof.old_torch:
+        newest = boundaries.newest_affected(row)
+        if catalogue.find(row.patch)[0].default and newest is not None and not row.old_torch:
             check = lambda: boundaries.problems_by_default(newest)  # noqa: E731
-            yield self._item(f"bug: {what}", check, proof.case, newest.version, "default set")
+            yield self._item(f"bug: {row.what}", check, row.case, newest.version, "default set")
 
     def _item(self, name: str, check: Callable[[], list[str]], *parts: str) -> Check:
         item: Check = Check.from_parent(self, name=f"{name} [{', '.join(filter(None, parts))}]")
         item.check = check
+        if name.startswith("bug: "):
+            item.add_marker(pytest.mark.timeout(900))
+            item.add_marker(pytest.mark.equivalence)
         return item
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Optional, Sequence, Union
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Row:
     """A row of the table.
 
@@ -71,6 +71,9 @@ class Row:
     needs: tuple[str, ...] = ()
     old_torch: bool = False
     patch: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.patch}:{self.case}" if self.case else self.patch
 
 
 def bug(case: Union[str, Sequence[str]] = "", what: str = "", **fields: Any) -> Row:

@@ -15,9 +15,7 @@ from packaging.version import Version
 from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
 from lightning_patches.fork import diffs
-from lightning_patches.patch import Need
 from tests import selection
-from tests.equivalence.proof import Observations, Proof
 from tests.support import variants
 from tests.support.variants import PATCHES, Result, Variant, distribution_of
 
@@ -41,40 +39,21 @@ def read(path: Path) -> list[Row]:
     title = re.split(r"\.(?: |$)", " ".join((ast.get_docstring(tree) or "").split()))[0]
     patch = selection.of_patch(path.relative_to(variants.ROOT).as_posix())
     assert catalogue.find(patch), f"the index has no patch {patch or path.stem}: run scripts/renew"
-    return [
-        replace(row, case=case, what=row.what or title, patch=patch, program=row.program or path.stem)
+    rows = [
+        replace(row, case=case, patch=patch, like=row.like and row.like.format(case))
         for row in space["EXPECT"]
         for case in ([row.case] if isinstance(row.case, str) else row.case)
     ]
+    assert all(row.kind != "bug" or (row.stock, row.patched) != (None, None) for row in rows), (
+        f"{patch}: a bug must state what stock or a patched run shows"
+    )
+    return [replace(row, what=row.what or title, program=row.program or path.stem) for row in rows]
 
 
 @cache
 def tables() -> dict[Path, list[Row]]:
     """Return the rows of all files."""
     return {path: read(path) for path in sorted(PATCHES.glob("*/[!_]*.py")) if has_rows(path)}
-
-
-def proof_of(row: Row) -> Proof:
-    """Return the proof of a ``bug``."""
-    assert row.stock is not None or row.patched is not None, f"{row.patch}: state what stock or a patched run shows"
-    return Proof(
-        row.patch,
-        lambda result: shows_bug(row, result),
-        row.case,
-        row.simulated_cuda,
-        row.one_card,
-        part(row.compare),
-        row.like if row.like is None else row.like.format(row.case),
-        None if row.compare_like is None else part(row.compare_like),
-        row.like_variables,
-        row.alone,
-        row.since,
-        row.fresh,
-        tuple(Need(*need.split()) for need in row.needs),
-        row.old_torch,
-        None if row.patched is None else lambda result: shows(row.patched, result),
-        program=row.program,
-    )
 
 
 # -------------------------------------------------------------------- expected results
@@ -93,7 +72,12 @@ def shows(expected: Any, result: Result) -> bool:
 
 
 def shows_bug(row: Row, result: Result) -> bool:
-    return not shows(row.patched, result) if row.stock is None else shows(row.stock, result)
+    return not is_right(row, result) if row.stock is None else shows(row.stock, result)
+
+
+def is_right(row: Row, result: Result) -> bool:
+    """True if a patched run shows what the row states."""
+    return row.patched is None or shows(row.patched, result)
 
 
 def _has(seen: dict[str, Any], expected: dict[str, Any]) -> bool:
@@ -109,7 +93,7 @@ def _plain(value: Any) -> Any:
     return value.hex() if isinstance(value, float) else value
 
 
-def part(compare: Any) -> Callable[[Observations], Any]:
+def part(compare: Any) -> Callable[[list[dict[str, Any]]], Any]:
     """Return a function that selects the compared part of the observations."""
     if callable(compare):
         return compare  # type: ignore[no-any-return]
@@ -153,7 +137,7 @@ def _fixed(row: Row, version: str, run: Run) -> Iterator[str]:
     stock, shim = run(row, version, False), run(row, version, True)
     expected = None
     if row.like is not None:
-        expected = run(row, version, False, row.like.format(row.case))
+        expected = run(row, version, False, row.like)
     elif row.patched is None:
         expected = run(row, diffs.record(row.patch).fixed_in, False)
     compare = part(row.compare)
@@ -166,7 +150,7 @@ def _fixed(row: Row, version: str, run: Run) -> Iterator[str]:
         yield f"stock does not show the bug: {stock}"
     elif shows_bug(row, shim):
         yield f"the shim shows the bug: {shim}"
-    if not shim.ok or row.patched is not None and not shows(row.patched, shim):
+    if not (shim.ok and is_right(row, shim)):
         yield f"the shim is not right: {shim}"
 
 

@@ -153,11 +153,15 @@ def test_rows_are_read_without_the_program():
     assert expectations.releases(row) == ("2.5.0.post0",)
 
 
-def test_bug_must_state_a_result():
-    with pytest.raises(AssertionError, match="state what stock or a patched run shows"):
-        expectations.proof_of(bug())
+def test_bug_must_state_a_result(tmp_path, monkeypatch):
+    path = tmp_path / "fit_resets_should_stop.py"
+    path.write_text("from _expect import bug\nEXPECT = [bug()]\n")
+    monkeypatch.setattr(expectations.selection, "of_patch", lambda _: "fit-resets-should-stop")
+    monkeypatch.setattr(expectations.variants, "ROOT", tmp_path)
+    with pytest.raises(AssertionError, match="a bug must state what stock or a patched run shows"):
+        expectations.read(path)
 
 
 def test_bug_without_a_stock_result_shows_when_it_is_not_right():
-    proof = expectations.proof_of(bug(patched={"rows": 2}))
-    assert proof.shows_bug(WRONG) and not proof.shows_bug(RIGHT)
+    row = bug(patched={"rows": 2})
+    assert expectations.shows_bug(row, WRONG) and not expectations.shows_bug(row, RIGHT)
