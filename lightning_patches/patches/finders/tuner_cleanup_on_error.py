@@ -12,17 +12,10 @@ from lightning_patches import notices
 from lightning_patches.engine.distributions import module_name, upstream_module
 from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
 from lightning_patches.patches.finders import _tuned
+from lightning_patches.patches.finders._loops import LOOP_FLAGS, loops
 from lightning_patches.patches.finders._own_checkpoint import finder_above, is_finder
 
 _STAGES = ("train", "val", "test", "predict")
-
-_LOOP_FLAGS = (
-    "_restarting",
-    "_loaded_from_state_dict",
-    "_resuming_from_checkpoint",
-    "_restart_stage",
-    "_combined_loader_states_to_load",
-)
 
 
 def _finder_below(error: BaseException, namespace: str) -> Optional[FrameType]:
@@ -64,7 +57,7 @@ class _Before:
         self.trainer, self.namespace = trainer, namespace
         self.active_loop = loop = trainer._active_loop
         self.flags = [
-            (each, name, vars(each)[name]) for each in _loops(trainer) for name in _LOOP_FLAGS if name in vars(each)
+            (each, name, vars(each)[name]) for each in loops(trainer) for name in LOOP_FLAGS if name in vars(each)
         ]
         owners = [
             (trainer.strategy, ("_optimizers", "_lightning_optimizers", "lr_scheduler_configs")),
@@ -159,18 +152,6 @@ class _Before:
     def _remove(self, path: Optional[str]) -> None:
         if path is not None:
             self.trainer.strategy.remove_checkpoint(path)
-
-
-def _loops(trainer: Any) -> Iterator[Any]:
-    """Yield the active loop, the fit loop, and their nested loops."""
-    waiting = [trainer.fit_loop, trainer._active_loop]
-    seen: set[int] = set()
-    while waiting:
-        loop = waiting.pop()
-        if loop is not None and id(loop) not in seen:
-            seen.add(id(loop))
-            yield loop
-            waiting += [child for child in vars(loop).values() if hasattr(child, "_restarting")]
 
 
 def modules(model: Any) -> Iterator[Any]:
