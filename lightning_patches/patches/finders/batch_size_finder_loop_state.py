@@ -70,7 +70,6 @@ PATCH = Patch(
         would_tell="that a batch size search ran at an epoch other than the first, or before a run with max_steps",
     ),
     after=("tuner-cleanup-on-error",),
-    around=("modes-after-error",),
     note="In a search at a later epoch, trainer.current_epoch is that epoch, and trainer.global_step counts the steps "
     "of each trial from zero, as in a search before training.",
 )

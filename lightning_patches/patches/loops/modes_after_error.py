@@ -71,7 +71,7 @@ PATCH = Patch(
         ),
         would_tell="that model.training is False after an error in a validation, or after the batch size search",
     ),
-    after=("tuner-cleanup-on-error",),
+    after=("batch-size-finder-loop-state",),
     note="The modes are those before the evaluation, as after an evaluation without an error, and are restored before "
     "on_exception is called. A program that then calls train() or eval() gets the mode that it sets.",
 )
