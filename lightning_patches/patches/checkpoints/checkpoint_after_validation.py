@@ -7,7 +7,7 @@ from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, 
 
 _CALLBACK = "pytorch.callbacks.model_checkpoint:ModelCheckpoint"
 
-_WAITS = "_defer_save_until_validation"
+WAITS = "_defer_save_until_validation"
 """Name of the attribute in 2.5.5 and later: the save of a step is deferred until the next validation."""
 
 
@@ -16,14 +16,14 @@ def _on_train_batch_end(original: Callable[..., None], namespace: str) -> Callab
         if not is_to_wait(self, trainer):
             original(self, trainer, *args, **kwargs)
         else:
-            setattr(self, _WAITS, True)
+            setattr(self, WAITS, True)
 
     return on_train_batch_end
 
 
 def _on_validation_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_validation_end(self: Any, trainer: Any, *args: Any, **kwargs: Any) -> None:
-        if vars(self).pop(_WAITS, False) and not self._should_skip_saving_checkpoint(trainer):
+        if vars(self).pop(WAITS, False) and not self._should_skip_saving_checkpoint(trainer):
             candidates = self._monitor_candidates(trainer)
             if self.monitor in candidates:
                 self._save_topk_checkpoint(trainer, candidates)
