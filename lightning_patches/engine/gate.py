@@ -214,8 +214,8 @@ def _releases_of(parts: Iterable[Part]) -> str:
 
 
 def _decide_layers(patch: Patch, version: str, sources: Mapping[str, fingerprints.Source]) -> Optional[Decision]:
-    """Refuse a patch whose replacement could undo the diff of another patch in a fork."""
-    for target in patch.targets:
+    """Refuse a patch whose replacement could undo the diff of another patch in a fork. A warning only observes."""
+    for target in patch.targets if patch.kind != "warning" else ():
         carried = sources[target.location].changed_by if target.location in sources else frozenset()
         others = sorted(carried.difference(patch.below, patch.whole.around)) if carried else []
         if others:

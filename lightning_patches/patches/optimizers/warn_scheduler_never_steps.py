@@ -33,6 +33,7 @@ PATCH = warning(
     fixes=(scheduler_frequency_in_steps,),
     added="0.3.0",
     affected=(">=2.0.0,<=2.6.6",),
+    witnesses=(scheduler_frequency_in_steps.PATCH.targets[0].location,),
     after=("resumed-metrics", "epoch-metrics-on-all-ranks"),
     when=", at the end of the epoch in which the scheduler would have stepped",
 )
