@@ -297,6 +297,8 @@ DATA: Dict[str, Any] = {
         'fabric.wrappers:_FabricModule.__getattr__': 'absent 0-12, 9ad0bfc60acbd1d0 13-21, a3dce7e5f96b0914 22-31, 98dab127e4ac0bbd 32-35, bdec01b6c45e6c26 36-42, 960587497d38ad77 43-61',
         'fabric.wrappers:_FabricModule.__init__': 'absent 0-12, a10f57b900fbcb3f 13-30, 105988a828984435 31-42, 47168c036dfb70e9 43-58, cc934cc3e8c15032 59-61',
         'fabric.wrappers:_FabricModule.__setattr__': 'absent 0-30, 57b7a8cbdf3493d2 31-35, f759017cc324e834 36-38, 5ffaa265443d3372 39-61',
+        'fabric.wrappers:_FabricModule._redirection_through_forward': 'absent 0-21, c66d5847c9db79e4 22-31, 1a0c7cbe07ff6d5e 32-61',
+        'fabric.wrappers:_FabricModule._register_backward_hook': 'absent 0-42, ee129df85cb88aba 43-61',
         'fabric.wrappers:_FabricModule._validate_method_access': 'absent 0-21 32-61, 908bb017f6c8e380 22-24, 6ac8558ce1af3a55 25-30, fe83c13e331f681d 31-31',
         'fabric.wrappers:_FabricModule._wrap_method_with_module_call_tracker': 'absent 0-31, ea301cea45b2a243 32-42, fdbe4f2f21145212 43-61',
         'fabric.wrappers:_FabricModule.forward': 'absent 0-12, cd09c59f067e8d14 13-18, 801bebd56c0a14c1 19-26, 7e67d04657996a6c 27-35, 1d950a59529d5917 36-42, 3440d15d6d7a9fcf 43-61',
