@@ -18,7 +18,7 @@ from tests.support.variants import ROOT
 
 @pytest.fixture
 def script() -> ModuleType:
-    return load("_coverage_page.py")
+    return load("_coverage.py")
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
