@@ -401,7 +401,7 @@ PATCH = warning(
             "a run that was stopped early trains on after resuming",
         ),
     ),
-    after=("finder-on-resume", "resume-after-last-batch", "reload-starts-once"),
+    after=("best-path-of-rank-zero", "finder-on-resume", "resume-after-last-batch", "reload-starts-once"),
     when=" for each resumed run",
     note="The message lists what will differ. LIGHTNING_PATCHES=default,exact-resume selects the patches that prevent "
     "it; the warning is then about the rest. A program with a workaround gets the warning, too.",
