@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target
-
-
-def _named(module: Any, name: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
-    """Yield the names and modules of ``named_modules()``, which is not called, since the program may override it."""
-    if module is not None and id(module) not in seen:
-        seen.add(id(module))
-        yield name, module
-        for child, submodule in vars(module).get("_modules", {}).items():
-            yield from _named(submodule, f"{name}.{child}" if name else child, seen)
+from lightning_patches.patches.loops._way_out import after_stage, named_modules
 
 
 def _restore(trainer: Any) -> None:
-    try:
-        modes, model = vars(trainer._active_loop)["_module_mode"].mode, trainer.lightning_module
-        if not model.training:  # otherwise the error came before the evaluation mode, and `modes` is of an earlier run
-            for name, module in _named(model, "", set()):
-                if module.training != modes.get(name, module.training):
-                    module.training = modes[name]
-    except Exception:  # the fit loop, or code of the program, which must not replace the error
-        pass
-
-
-def _run_stage(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
-    def _run_stage(self: Any) -> Any:
-        try:
-            return original(self)
-        except BaseException:
-            _restore(self)
-            raise
-
-    return _run_stage
+    loop = vars(trainer._active_loop)
+    modes, model = loop["_module_mode"].mode if "_module_mode" in loop else {}, trainer.lightning_module
+    if modes and not model.training:  # otherwise the error came first, and `modes` is of an earlier run
+        for name, module in named_modules(model):
+            if module.training != modes.get(name, module.training):
+                module.training = modes[name]
 
 
 def _scale_batch_size(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -58,7 +37,7 @@ PATCH = Patch(
     changes_results=Effect("numbers", "training and predictions after an evaluation that ended in an error"),
     affected=(">=2.2.0,<=2.6.6",),
     targets=(
-        Target("pytorch.trainer.trainer:Trainer._run_stage", _run_stage),
+        Target("pytorch.trainer.trainer:Trainer._run_stage", after_stage(_restore)),
         Target("pytorch.tuner.batch_size_scaling:_scale_batch_size", _scale_batch_size),
     ),
     impact=Impact(
