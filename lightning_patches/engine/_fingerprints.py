@@ -379,6 +379,8 @@ DATA: Dict[str, Any] = {
         'pytorch.callbacks.weight_averaging:WeightAveraging.on_save_checkpoint': 'absent 0-56, d793b4b7ebd1d526 57-61',
         'pytorch.callbacks.weight_averaging:WeightAveraging.on_train_batch_end': 'absent 0-56, 8b35a144b2129cb8 57-61',
         'pytorch.callbacks.weight_averaging:WeightAveraging.on_train_end': 'absent 0-56, 03ad1a887879e329 57-61',
+        'pytorch.callbacks.weight_averaging:WeightAveraging.on_validation_epoch_end': 'absent 0-56, 23991eed9d71cbea 57-61',
+        'pytorch.callbacks.weight_averaging:WeightAveraging.on_validation_epoch_start': 'absent 0-56, f530bb740312da75 57-61',
         'pytorch.callbacks.weight_averaging:WeightAveraging.setup': 'absent 0-56, b3dc10babea000d5 57-61',
         'pytorch.cli:LightningArgumentParser.add_lr_scheduler_args': '75b12141d36c7f78 0-26, a6654ffe20e25b7f 27-47, 910b3de62cd53731 48-61, absent 62-80, 282a2dc900c6ec13 81-88',
         'pytorch.cli:LightningCLI._add_configure_optimizers_method_to_model': '603e1e5e8c911cc6 0-12 81-88, f55cab87914541b6 13-17 19-19, 4d656b05481f8feb 18-18, 2f80c328dd9976ba 20-30, 1d3052b90c758f70 31-31, d29f79998ef50844 32-47, ba40a553a4c06ca8 48-61, absent 62-80',
