@@ -81,6 +81,8 @@ ADVICE = "do not import it: uninstall it, install 2.6.1 or 2.6.4, and replace ev
 WITH_PKG_RESOURCES = "setuptools<82"
 """Releases of setuptools that have ``pkg_resources``; 81.0.0 is the last one."""
 
+_SEVERAL = "several devices"
+
 UNPATCHED = (
     Unpatched(
         name="compromised-release",
@@ -178,6 +180,96 @@ UNPATCHED = (
         "take 1.5.10.post0 or 1.6.5.post0",
         move_to="1.8.4",
         distributions=("pytorch-lightning",),
+    ),
+    Unpatched(
+        name="lbfgs-on-several-ranks",
+        title="LBFGS with a line search hangs on several ranks",
+        group="hang",
+        affected=(">=1.8.0,<=2.6.1", ">=2.6.4,<=2.6.6"),
+        upstream=Upstream(),
+        impact=Impact(
+            "Under DDP, each rank searches with its loss, and evaluates it another number of times. The ranks then "
+            "wait for each other in different collectives.",
+            (
+                "LBFGS with line_search_fn strong_wolfe hangs under DDP",
+                "training with LBFGS on several GPUs gets stuck in the first step",
+            ),
+        ),
+        do="Use LBFGS without `line_search_fn`, or on one device",
+        why_not="only the program can make its loss the same on all ranks",
+        machine=_SEVERAL,
+    ),
+    Unpatched(
+        name="stop-on-one-rank",
+        title="The other ranks hang if only one rank stops",
+        group="hang",
+        affected=(">=1.8.0,<=2.6.1", ">=2.6.4,<=2.6.6"),
+        upstream=Upstream(),
+        impact=Impact(
+            "If only one rank sets trainer.should_stop, or returns -1 from on_train_batch_start, it leaves the epoch. "
+            "The other ranks then wait for it in the next collective.",
+            (
+                "trainer.should_stop = True on one rank hangs the other ranks",
+                "returning -1 from on_train_batch_start hangs under DDP",
+            ),
+        ),
+        do="Decide on all ranks together: `stop = trainer.strategy.reduce_boolean_decision(stop, all=False)`",
+        why_not="a decision of all ranks needs communication in each step",
+        machine=_SEVERAL,
+    ),
+    Unpatched(
+        name="uneven-loaders",
+        title="Ranks whose data loaders have different lengths hang",
+        group="hang",
+        affected=(">=1.8.0,<=2.6.1", ">=2.6.4,<=2.6.6"),
+        upstream=Upstream(),
+        impact=Impact(
+            "If the data loader of one rank ends before those of the others, such as an IterableDataset that each rank "
+            "divides, the other ranks wait for it in the next collective.",
+            (
+                "training hangs at the end of the epoch with an IterableDataset under DDP",
+                "ranks have a different number of batches and hang at the end of the epoch",
+            ),
+        ),
+        do="Give all ranks the same number of batches, such as with `limit_train_batches`",
+        why_not="only the program knows what the rank without data should do",
+        machine=_SEVERAL,
+    ),
+    Unpatched(
+        name="plateau-on-each-rank",
+        title="ReduceLROnPlateau steps by another value on each rank",
+        group="correctness",
+        affected=(">=1.8.0,<=2.6.1", ">=2.6.4,<=2.6.6"),
+        upstream=Upstream(),
+        impact=Impact(
+            "Under DDP, ReduceLROnPlateau monitors the metric of its rank if it was logged without sync_dist. The "
+            "ranks get different learning rates, and train different models.",
+            (
+                "ReduceLROnPlateau gives different learning rates on each rank under DDP",
+                "model weights differ between ranks with ReduceLROnPlateau",
+            ),
+        ),
+        do="Log the monitored metric with `self.log(..., sync_dist=True)`",
+        why_not="the ranks' values can only be compared with communication in each epoch",
+        machine=_SEVERAL,
+    ),
+    Unpatched(
+        name="fabric-seed-on-each-rank",
+        title="With Fabric, ranks with different seeds divide different shuffled orders",
+        group="correctness",
+        affected=(">=1.9.0,<=2.6.1", ">=2.6.4,<=2.6.6"),
+        upstream=Upstream(),
+        impact=Impact(
+            "With fabric.seed_everything(seed + rank), each rank takes its share of another shuffled order. In each "
+            "epoch, some items are used twice and others not at all.",
+            (
+                "items are missing from an epoch with Fabric and a different seed on each rank",
+                "fabric.seed_everything(seed + fabric.global_rank) gives overlapping samples",
+            ),
+        ),
+        do="Call `fabric.seed_everything(seed)` with one seed before `setup_dataloaders`, and other seeds after it",
+        why_not="a program can set up a data loader on one rank only, where communication would hang",
+        machine=_SEVERAL,
     ),
     Unpatched(
         name="lr-monitor-on-mps",

@@ -32,7 +32,7 @@ PATCH = Patch(
             'FileNotFoundError with ckpt_path="best" on rank 1',
             "best_model_path differs between ranks",
         ),
-        error="FileNotFoundError: Checkpoint file not found: ....ckpt",
+        error="FileNotFoundError: Checkpoint file not found: ...",
         frames=("/trainer/connectors/checkpoint_connector.py",),
         would_tell="`trainer.checkpoint_callback.best_model_path` on each rank. It is this bug if the paths differ",
     ),

@@ -44,6 +44,6 @@ PATCH = Patch(
             "parent's `shuffle=...` `__init__` argument",
         ),
         error="MisconfigurationException: The DataLoader implementation has an error where more than one `__init__` "
-        "argument can be passed to its parent's `...=...` `__init__` argument. ...",
+        "argument can be passed to its parent's `batch_size=...` `__init__` argument. ...",
     ),
 )
