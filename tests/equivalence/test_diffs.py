@@ -90,6 +90,12 @@ def test_diffs_fit_their_records():
         assert files & {path for path, _ in diff.changes}, diff.path.name
 
 
+def test_imports_are_not_added_above_a_definition_that_other_diffs_decorate():
+    for diff in SERIES:
+        for hunk in (hunk for path, hunks in diff.changes for hunk in hunks if hunk.section):
+            assert not re.search(r"^from .*\n+@", "\n".join(hunk.after), re.MULTILINE), (diff.name, hunk.section)
+
+
 def test_range_of_each_hunk_divides_the_affected_releases():
     for diff in SERIES:
         affected = [version for version in _releases.versions() if diff.is_for(version)]
