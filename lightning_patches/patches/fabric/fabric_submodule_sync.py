@@ -226,5 +226,5 @@ PATCH = Patch(
     "Programs that bypass DDP on purpose are unchanged, unless they also access all trained parameters "
     "through the wrapper. Without the patch, set up each trained part separately, as the maintainers "
     "recommend.",
-    after=("fabric-compiled-module", "fabric-mark-forward-method", "fabric-method-guard-hooks"),
+    after=("fabric-compiled-module", "fabric-containers", "fabric-mark-forward-method", "fabric-method-guard-hooks"),
 )
