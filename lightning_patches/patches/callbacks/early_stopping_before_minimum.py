@@ -18,7 +18,7 @@ _pending: weakref.WeakKeyDictionary[Any, dict[int, dict[str, Any]]] = weakref.We
 def _run_early_stopping_check(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _run_early_stopping_check(self: Any, trainer: Any) -> None:
         try:
-            can_stop, pending = _can_stop_early(trainer.fit_loop), _pending.setdefault(trainer, {})
+            can_stop, pending = can_stop_early(trainer.fit_loop), _pending.setdefault(trainer, {})
         except Exception:  # the program's own loop
             can_stop, pending = True, {}
         if can_stop and not pending:
@@ -48,7 +48,7 @@ def _run_early_stopping_check(original: Callable[..., None], namespace: str) -> 
     return _run_early_stopping_check
 
 
-def _can_stop_early(loop: Any) -> bool:
+def can_stop_early(loop: Any) -> bool:
     """True if the run has reached its minimum. The property has another name before 1.9.2."""
     name = "_can_stop_early" if hasattr(type(loop), "_can_stop_early") else "_should_stop_early"
     return bool(getattr(loop, name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Iterator
 
 from lightning_patches.patch import Effect, Impact, Patch, Target
+from lightning_patches.patches.loops._way_out import after_stage
 
 _LEFT = "_metrics_of_failed_run"
 """Attribute of a module whose run failed: the metrics that were logged since their last reset, by stage."""
@@ -21,33 +22,33 @@ def _is_left(item: Any) -> bool:
     return not getattr(item, "has_reset", True)  # a dict of values in 1.x has none
 
 
-def _run_stage(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
-    def _run_stage(self: Any) -> Any:
-        try:
-            return original(self)
-        except BaseException:
-            try:
-                left = vars(self.lightning_module).setdefault(_LEFT, {})
-                for stage, loop in _loops(self):
-                    items = filter(_is_left, loop._results.values())
-                    left.setdefault(stage, []).extend(item.value for item in items if not item.is_tensor)
-            except Exception:  # code of the program, such as another loop, which must not replace the error
-                pass
-            raise
-
-    return _run_stage
+def _note(trainer: Any) -> None:
+    left = vars(trainer.lightning_module).setdefault(_LEFT, {})
+    for stage, loop in _loops(trainer):
+        items = filter(_is_left, loop._results.values())
+        left.setdefault(stage, []).extend(item.value for item in items if not item.is_tensor)
 
 
-def _on_run_start(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+def _reset(loop: Any, stage: str) -> None:
+    results: Any = getattr(loop, "_results", {})
+    if any(map(_is_left, results.values())):
+        results.reset()
+    left: dict[str, list[Any]] = vars(loop.trainer.lightning_module).get(_LEFT, {})
+    for metric in left.pop(stage, ()):
+        metric.reset()
+
+
+def _fit(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def on_run_start(self: Any, *args: Any, **kwargs: Any) -> Any:
-        loop = vars(self).get("epoch_loop", self)
-        results: Any = getattr(loop, "_results", {})
-        if any(map(_is_left, results.values())):
-            results.reset()
-        left: dict[str, list[Any]] = vars(self.trainer.lightning_module).get(_LEFT, {})
-        stage = "fit" if loop is not self else "test" if self.trainer.testing else "validate"
-        for metric in left.pop(stage, ()):
-            metric.reset()
+        _reset(self.epoch_loop, "fit")
+        return original(self, *args, **kwargs)
+
+    return on_run_start
+
+
+def _evaluation(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def on_run_start(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _reset(self, "test" if self.trainer.testing else "validate")
         return original(self, *args, **kwargs)
 
     return on_run_start
@@ -59,11 +60,11 @@ PATCH = Patch(
     changes_results=Effect("numbers", "metrics of the run after one that ended in an error"),
     affected=(">=1.8.0,<=2.6.6",),
     targets=(
-        Target("pytorch.trainer.trainer:Trainer._run_stage", _run_stage),
-        Target("pytorch.loops.fit_loop:_FitLoop.on_run_start", _on_run_start, since="2.0.0"),
-        Target("pytorch.loops.fit_loop:FitLoop.on_run_start", _on_run_start, before="2.0.0"),
-        Target("pytorch.loops.evaluation_loop:_EvaluationLoop.on_run_start", _on_run_start, since="2.0.0"),
-        Target("pytorch.loops.dataloader.evaluation_loop:EvaluationLoop.on_run_start", _on_run_start, before="2.0.0"),
+        Target("pytorch.trainer.trainer:Trainer._run_stage", after_stage(_note)),
+        Target("pytorch.loops.fit_loop:_FitLoop.on_run_start", _fit, since="2.0.0"),
+        Target("pytorch.loops.fit_loop:FitLoop.on_run_start", _fit, before="2.0.0"),
+        Target("pytorch.loops.evaluation_loop:_EvaluationLoop.on_run_start", _evaluation, since="2.0.0"),
+        Target("pytorch.loops.dataloader.evaluation_loop:EvaluationLoop.on_run_start", _evaluation, before="2.0.0"),
     ),
     impact=Impact(
         "After an error or Ctrl+C in a validation, test or epoch, the next one also counts the batches of the failed "
@@ -76,7 +77,10 @@ PATCH = Patch(
     ),
     after=(
         "accumulation-across-validation",
+        "metrics-after-inference",
+        "swa-after-error",
         "modes-after-error",
+        "weight-averaging-after-error",
         "warn-pretrained-in-eval",
     ),
     note="Values are reset when the next run of the same kind starts, so that the program can read them until then. "

@@ -8,7 +8,9 @@ from _expect import bug, fixed, same
 RIGHT = {"sum": 9.0, "rows": 9.0}
 EXPECT = [
     bug("fit-val", stock={"sum": 17.0}, patched=RIGHT, like="good fit-val", compare=("sum", "rows")),
-    bug("other validate", stock={"sum": 17.0, "rows": 9.0}, patched=RIGHT, like="good validate", compare=("sum", "rows")),
+    bug(
+        "other validate", stock={"sum": 17.0, "rows": 9.0}, patched=RIGHT, like="good validate", compare=("sum", "rows")
+    ),
     fixed("fit-val", stock={"sum": 17.0, "rows": 17.0}, patched=RIGHT, on=("2.1.0", "2.6.6")),
     fixed("other test", stock={"sum": 17.0}, patched=RIGHT),
     fixed("other fit", stock={"sum": 17.0}, patched=RIGHT),
