@@ -32,12 +32,13 @@ def median(values: list[float]) -> dict[str, float]:
 def measured(what: str, release: str, shim: bool, *arguments: str) -> tuple[str, dict[str, Any]]:
     """Run ``scripts/benchmark WHAT --in-variant ARGUMENTS`` with a release. Return the variant and what it observed."""
     from tests.support import variants
+    from tests.support.run import execute
 
     variant = variants.Variant(variants.distribution_of(release), release, shim=shim)
     with tempfile.TemporaryDirectory() as out:
         variables = {**variants.environment_of(variant), "SCENARIO_OUT": out, "SCENARIO_SHIM": str(int(shim))}
         command = [sys.executable, str(ROOT / "scripts" / "benchmark"), what, "--in-variant", *arguments]
-        status, output = variants.execute(command, variables, 600, cwd=out)
+        status, output = execute(command, variables, 600, cwd=out)
         if status:
             sys.exit(f"{variant} ended with status {status}:\n{output[-3000:]}")
         return str(variant), json.loads((Path(out) / "rank0.json").read_text())

@@ -27,7 +27,8 @@ from lightning_patches.patch import Need
 from tests.equivalence import boundaries
 from tests.support import pythons
 from tests.support.expectations import part, shows_bug
-from tests.support.variants import ROOT, Result, Variant, run
+from tests.support.run import ROOT
+from tests.support.variants import Result, Variant, run
 
 import _environment  # isort: skip  (tests.support.variants has put scripts/ and scenarios/ on the path)
 import _releases  # isort: skip

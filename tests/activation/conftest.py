@@ -15,8 +15,8 @@ from typing import Any, Optional
 
 import pytest
 
-from tests.support import groups
-from tests.support.variants import ROOT, Variant, environment_of, execute
+from tests.support.run import ROOT, end, execute, start, variables
+from tests.support.variants import Variant, environment_of
 
 ENTRY_POINTS = ROOT / "lightning_patches" / "activation" / "entry_points"
 sys.path.append(str(ENTRY_POINTS))
@@ -39,7 +39,6 @@ HEAVY = {
     "lightning_patches.engine.patcher",
 }
 """Modules that must not be imported before Lightning."""
-_LAUNCHERS = ("SLURM_", "TORCHELASTIC_", "PET_", "OMPI_", "PMI_", "_LIGHTNING_PATCHES")
 
 
 @dataclass(frozen=True)
@@ -71,15 +70,12 @@ class Environment:
             lightning: Lightning 2.3.3 is on PYTHONPATH; otherwise PYTHONPATH is not set.
             more: further variables.
         """
-        variables = dict(_release() if lightning else os.environ)
-        path = variables.pop("PYTHONPATH", "").split(os.pathsep)
-        for name in list(variables):
-            if name.startswith(_LAUNCHERS) or name in ("LIGHTNING_PATCHES", "PYTHONDONTWRITEBYTECODE"):
-                del variables[name]
+        found = dict(_release() if lightning else variables())
+        path = found.pop("PYTHONPATH").split(os.pathsep)
         if lightning:
-            variables["PYTHONPATH"] = os.pathsep.join(entry for entry in path if entry != str(ROOT))
-        variables["PATH"] = f"{self.directory / 'bin'}{os.pathsep}{variables['PATH']}"
-        return {**variables, **more}
+            found["PYTHONPATH"] = os.pathsep.join(entry for entry in path if entry != str(ROOT))
+        found["PATH"] = f"{self.directory / 'bin'}{os.pathsep}{found['PATH']}"
+        return {**found, **more}
 
     def run(
         self, *command: str, timeout: float = 200, cwd: Optional[Path] = None, lightning: bool = False, **more: str
@@ -158,7 +154,7 @@ class World:
     def start(self, command: list[str], variables: dict[str, str], log: Path) -> tuple[subprocess.Popen[bytes], Path]:
         """Start one command of several that need each other."""
         with open(log, "wb") as output:
-            return groups.start(command, output, variables, self.out), log
+            return start(command, output, variables, self.out), log
 
     def wait(self, processes: list[tuple[subprocess.Popen[bytes], Path]], timeout: float = 500) -> None:
         """Wait for all processes, and end their children."""
@@ -169,7 +165,7 @@ class World:
                 statuses.append(process.wait(max(0.0, deadline - time.monotonic())))
         finally:
             for process, _ in processes:
-                groups.end(process.pid)
+                end(process.pid)
                 process.wait()
         for status, (_, log) in zip(statuses, processes):
             self.check_output(status, log.read_text(errors="replace"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.activation.conftest import ENTRY_POINTS, HEAVY, PROGRAMS, Environment
+from tests.support.run import variables
 from tests.support.variants import ROOT
 
 PLAIN = str(PROGRAMS / "plain.py")
@@ -189,8 +189,7 @@ def test_package_in_a_zip_archive_works_by_import_but_not_by_run(tmp_path: Path)
             "from lightning_patches.cli import main\n"
             "sys.exit(main(['run', 'true']))\n",
         )
-    variables = {name: value for name, value in os.environ.items() if "LIGHTNING_PATCHES" not in name}
-    done = subprocess.run([sys.executable, str(path)], env=variables, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, str(path)], env=variables(), capture_output=True, text=True)
     assert done.stdout == "_Finder\n"
     assert done.returncode == 2
     assert "installed in an archive" in done.stderr

@@ -19,7 +19,7 @@ import pytest
 from lightning_patches.cli import run as run_command
 from lightning_patches.cli._exit_status import UsageError
 from tests.activation.conftest import HEAVY, PROGRAMS, Environment
-from tests.support.variants import ROOT, execute
+from tests.support.run import ROOT, execute
 
 PLAIN = str(PROGRAMS / "plain.py")
 LAUNCHER = str(ROOT / "lightning_patches" / "activation" / "launcher")

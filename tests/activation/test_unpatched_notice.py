@@ -15,7 +15,8 @@ from lightning_patches.cli import run as run_command
 from lightning_patches.engine import toggle, words
 from tests.activation.conftest import ENTRY_POINTS, Environment  # puts the directory of _lightning_patches on the path
 from tests.support import pythons
-from tests.support.variants import ROOT, Variant, environment_of, execute
+from tests.support.run import ROOT, execute
+from tests.support.variants import Variant, environment_of
 
 import _lightning_patches  # isort: skip
 

@@ -19,7 +19,8 @@ from typing import Any
 
 os.environ.setdefault("_LIGHTNING_PATCHES_IMPORT_ONLY", "1")
 
-from tests.support.variants import Variant, distribution_of, environment_of, execute
+from tests.support.run import execute
+from tests.support.variants import Variant, distribution_of, environment_of
 
 SETS = ("stock", "default", "all")
 """Sets of patches: stock, or values of ``LIGHTNING_PATCHES``."""

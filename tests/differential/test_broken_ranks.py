@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.support import groups
+from tests.support.run import end, lives, start
 from tests.support.variants import Variant, environment_of
 
 pytestmark = pytest.mark.distributed
@@ -38,25 +38,25 @@ def run(version, case, shim, backend="gloo", toggle=None):
     with tempfile.TemporaryDirectory() as out, tempfile.TemporaryFile("w+", errors="replace") as output:
         variables = environment_of(Variant("pytorch-lightning", version, shim), toggle=toggle)
         variables.update(BROKEN_SHIM=str(int(shim)), BROKEN_OUT=out, BROKEN_BACKEND=backend)
-        process = groups.start([sys.executable, str(PROGRAMS), case], output, variables, out)
+        process = start([sys.executable, str(PROGRAMS), case], output, variables, out)
         struck, began = None, time.monotonic()
         try:
-            while process.poll() is None or groups.lives(process.pid):
+            while process.poll() is None or lives(process.pid):
                 now = time.monotonic()
                 struck = struck or (now if Path(out, "struck").exists() else None)
                 if now > (began + START if struck is None else struck + LIMIT):
                     break
                 time.sleep(0.05)
-            ended, status = time.monotonic(), "hangs" if groups.lives(process.pid) else f"status {process.poll()}"
+            ended, status = time.monotonic(), "hangs" if lives(process.pid) else f"status {process.poll()}"
         finally:
-            groups.end(process.pid)
+            end(process.pid)
             process.wait()
         output.seek(0)
         printed = output.read()
         errors = [" ".join(filter(None, found)) for found in ERROR.findall(printed)]
         noted = {path.name: path.read_text().splitlines() for path in Path(out).glob("collectives?")}
-        end = status if status in ("hangs", "status 0") else f"{status}, {errors[-1] if errors else 'no error'}"
-        return Run(end, ended - (struck or ended), noted, printed)
+        ending = status if status in ("hangs", "status 0") else f"{status}, {errors[-1] if errors else 'no error'}"
+        return Run(ending, ended - (struck or ended), noted, printed)
 
 
 def assert_ends_as_on_stock(version, case, backend="gloo"):

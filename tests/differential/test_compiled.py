@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from tests.support import variants
+from tests.support.run import execute
 from tests.support.variants import Variant
 
 PROGRAMS = Path(__file__).with_name("programs") / "compiled.py"
@@ -28,7 +29,7 @@ def results(version: str, backend: str, shim: bool, toggle: Optional[str] = None
     """Return the result of each program, by name."""
     variables = variants.environment_of(Variant("pytorch-lightning", version), toggle=toggle)
     variables.update(SCENARIO_SHIM=str(int(shim)), BACKEND=backend)
-    status, output = variants.execute([sys.executable, str(PROGRAMS)], variables, timeout=3600)
+    status, output = execute([sys.executable, str(PROGRAMS)], variables, timeout=3600)
     assert status == 0, output[-3000:]
     lines = [json.loads(line) for line in output.splitlines() if line.startswith('{"program": ')]
     return {line["program"]: line for line in lines}

@@ -22,7 +22,8 @@ from lightning_patches import patches as catalogue
 from lightning_patches.engine import gate
 from tests.differential import known_differences
 from tests.support.preload import Preloaded
-from tests.support.variants import Variant, distribution_of, environment_of, execute
+from tests.support.run import execute
+from tests.support.variants import Variant, distribution_of, environment_of
 
 HERE = Path(__file__).parent
 TESTS = HERE.parent

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-from tests.support import groups
 from tests.support.nodes import Node
 from tests.support.ports import free_port
+from tests.support.run import end, start, variables
 
-ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-_DROPPED = ("_LIGHTNING_PATCHES_IMPORT_ONLY", "LIGHTNING_PATCHES")
 
 
 @dataclass(frozen=True)
@@ -74,16 +72,15 @@ def run_ranks(
                 if own is None:
                     processes.append(None)
                     continue
-                variables = {k: v for k, v in os.environ.items() if k not in _DROPPED}
-                variables.update(PYTHONPATH=str(ROOT), OMP_NUM_THREADS="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
-                variables.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(len(arguments)), **environment)
+                launched = variables(OMP_NUM_THREADS="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+                launched.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(len(arguments)), **environment)
                 command = [sys.executable, str(PROGRAMS / f"{program}.py"), *own]
                 if nodes:
                     command = nodes[rank].command(*command, host=not nodes[rank].own_pids)
-                    variables.update(NODE_RANK=str(rank), LOCAL_RANK="0", LOCAL_WORLD_SIZE="1")
-                    variables.update(MASTER_ADDR=nodes[0].address, GLOO_SOCKET_IFNAME=nodes[rank].interface)
+                    launched.update(NODE_RANK=str(rank), LOCAL_RANK="0", LOCAL_WORLD_SIZE="1")
+                    launched.update(MASTER_ADDR=nodes[0].address, GLOO_SOCKET_IFNAME=nodes[rank].interface)
                 with files[rank].open("w") as output:
-                    processes.append(groups.start(command, output, variables, directory))
+                    processes.append(start(command, output, launched, directory))
             running = [process for process in processes if process is not None]
             peak = 0.0
             while any(map(_runs, running)) and time.monotonic() - began < timeout:
@@ -96,7 +93,7 @@ def run_ranks(
         finally:
             for process in processes:
                 if process is not None:
-                    groups.end(process.pid)
+                    end(process.pid)
                     process.wait()
         outputs = [file.read_text(errors="replace") for file in files]
     return Ended(statuses, outputs, time.monotonic() - began, peak)

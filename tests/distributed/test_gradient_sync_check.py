@@ -13,6 +13,7 @@ import pytest
 
 from lightning_patches.ranks.gradient_sync_check import GradientSyncCheck
 from tests.support import variants
+from tests.support.run import execute
 from tests.support.variants import Variant
 
 PROGRAM = Path(__file__).parent / "programs" / "gradient_sync_check.py"
@@ -30,7 +31,7 @@ def observed(case: str, variant: Variant) -> list[dict[str, Any]]:
         variables = variants.environment_of(variant)
         variables.pop("_LIGHTNING_PATCHES_IMPORT_ONLY", None)
         variables.update(SCENARIO_CASE=case, SCENARIO_OUT=out, SCENARIO_SHIM=str(int(variant.shim)))
-        status, output = variants.execute([sys.executable, str(PROGRAM)], variables, 300, cwd=out)
+        status, output = execute([sys.executable, str(PROGRAM)], variables, 300, cwd=out)
         ranks = [Path(out) / f"rank{rank}.json" for rank in range(2)]
         assert status == 0 and all(path.exists() for path in ranks), output[-5000:]
         return [json.loads(path.read_text()) for path in ranks]

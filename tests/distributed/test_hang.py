@@ -18,9 +18,11 @@ import pytest
 
 from lightning_patches.ranks import _processes
 from lightning_patches.ranks.hang import _collectives, _identity, _report, _settings, _stacks, watch_hangs
-from tests.distributed.processes import PROGRAMS, ROOT, run_ranks
+from tests.distributed.processes import PROGRAMS, run_ranks
+from tests.support import run
 from tests.support.nodes import two_nodes
-from tests.support.variants import Variant, environment_of, execute
+from tests.support.run import ROOT, execute
+from tests.support.variants import Variant, environment_of
 
 distributed = pytest.mark.distributed
 
@@ -163,12 +165,7 @@ def test_healthy_trainer_prints_nothing(tmp_path: Path) -> None:
 
 
 def python(program: str, **variables: str) -> str:
-    dropped = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_PORT", "SLURM_PROCID")
-    environment = {k: v for k, v in os.environ.items() if k not in dropped}
-    environment.update(PYTHONPATH=str(ROOT), **variables)
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], env=environment, capture_output=True, text=True, timeout=200
-    )
+    done = run.python(textwrap.dedent(program), **variables)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 

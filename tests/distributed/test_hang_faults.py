@@ -19,9 +19,10 @@ import pytest
 from lightning_patches.ranks import _processes
 from lightning_patches.ranks.hang import _report
 from tests.distributed import hang_faults
-from tests.distributed.processes import ROOT, Ended, run_ranks
+from tests.distributed.processes import Ended, run_ranks
 from tests.support.nodes import two_containers, two_nodes
 from tests.support.ports import free_port
+from tests.support.run import variables
 
 pytestmark = pytest.mark.distributed
 FAULTS = [
@@ -311,7 +312,7 @@ def test_hang_show_lists_a_running_job_and_the_report_has_files(tmp_path: Path) 
 
     def look() -> None:
         command = [sys.executable, "-m", "lightning_patches", "hang", "show", "--json"]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        environment = variables()
         deadline = time.monotonic() + 60
         while not shown and time.monotonic() < deadline:
             time.sleep(1)
@@ -356,7 +357,7 @@ def test_child_process_that_a_rank_waits_for_is_in_the_report(action: str, tmp_p
         assert re.fullmatch(r"child process \d+ \(sleep\): the process is stopped by a signal .*", child), child
     for name in (tmp_path, data, text):
         command = [sys.executable, "-m", "lightning_patches", "diagnose", str(name), "--json"]
-        done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+        done = subprocess.run(command, env=variables(), capture_output=True, text=True)
         assert done.returncode == 0, done
         (hang,) = json.loads(done.stdout)["hangs"]
         assert hang["verdict"].startswith("rank 1 has not moved for") and "rank 0 in barrier 2" in hang["verdict"], hang

@@ -23,9 +23,10 @@ import pytest
 from lightning_patches.ranks import _node
 from lightning_patches.ranks.hang import _hub, _messages, _registry, _secret, _server, _watch, _wire
 from lightning_patches.ranks.hang._identity import Identity
-from tests.distributed.processes import ROOT, run_ranks
+from tests.distributed.processes import run_ranks
 from tests.support.nodes import two_nodes
 from tests.support.ports import free_port
+from tests.support.run import variables
 
 SECRET = b"known to the job's ranks alone"
 WORLD = 4
@@ -738,7 +739,7 @@ print(_node.directory("jobs"))
         (tmp_path / str(number)).mkdir(exist_ok=True)
         return subprocess.run(
             [sys.executable, "-c", program, *map(str, bases)],
-            env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path / str(number))},
+            env=variables(TMPDIR=str(tmp_path / str(number))),
             capture_output=True,
             text=True,
         )

@@ -11,7 +11,8 @@ import pytest
 from tests.distributed.processes import PROGRAMS
 from tests.support import slurm
 from tests.support.nodes import two_nodes
-from tests.support.variants import Variant, environment_of, execute
+from tests.support.run import execute
+from tests.support.variants import Variant, environment_of
 
 pytestmark = [pytest.mark.distributed, pytest.mark.xdist_group("slurm"), slurm.needed]
 SRUN = ("srun", "--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--overcommit", "--job-name=train", "--unbuffered")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,8 +11,8 @@ from typing import Any, Optional
 import pytest
 
 from tests.distributed.processes import PROGRAMS, Ended, run_ranks
-from tests.support import groups
 from tests.support.ports import free_port
+from tests.support.run import execute, python
 from tests.support.variants import Variant, environment_of
 
 distributed = pytest.mark.distributed
@@ -155,14 +153,8 @@ def train(action: str, version: str, variable: bool, directory: Path) -> Ended:
         variables["LIGHTNING_PATCHES_RANK_BY_RANK"] = "1"
     command = [sys.executable, str(PROGRAMS / "turns_trainer.py"), action]
     began = time.monotonic()
-    with (directory / "output").open("w") as output:
-        first = groups.start(command, output, variables, directory)
-        try:
-            status = first.wait(200)
-        finally:
-            groups.end(first.pid, patience=60 if first.returncode is not None else 0)
-            first.wait()
-    return Ended([status], [(directory / "output").read_text(errors="replace")], time.monotonic() - began)
+    status, output = execute(command, variables, 200, directory, patience=60)
+    return Ended([status], [output], time.monotonic() - began)
 
 
 @distributed
@@ -187,18 +179,6 @@ def test_first_rank_of_a_trainer_that_dies_inside_ends_the_other(version: str, v
 def test_child_started_before_the_turn_waits_and_child_started_within_does_not(environment):
     ended = run_ranks("turns_of_a_parent", [[], None], environment, timeout=100)
     assert ended.outputs[0].splitlines() == 3 * ["child", "rank 0 leaves", "rank 1"], ended
-
-
-def python(program: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = {k: v for k, v in os.environ.items() if k not in ("RANK", "LOCAL_RANK", "WORLD_SIZE")}
-    root = str(Path(__file__).resolve().parents[2])
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        env={**environment, "PYTHONPATH": root, **variables},
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
 
 
 def test_single_process_takes_no_turn(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.support import variants
+from tests.support.run import execute
 
 PROGRAM = """
 import importlib, inspect, json, pkgutil, sys, warnings
@@ -36,7 +37,7 @@ def arguments(version: str, shim: bool) -> dict[str, list[str]]:
         **variants.environment_of(variants.Variant("pytorch-lightning", version, shim)),
         "LIGHTNING_PATCHES": "all,quiet",
     }
-    status, output = variants.execute([sys.executable, "-c", PROGRAM, str(shim)], variables, 240)
+    status, output = execute([sys.executable, "-c", PROGRAM, str(shim)], variables, 240)
     assert status == 0, output
     found: dict[str, list[str]] = json.loads(output.splitlines()[-1])
     return found

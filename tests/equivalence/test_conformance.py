@@ -18,7 +18,8 @@ from lightning_patches.engine.fingerprints import known_releases
 from lightning_patches.patch import Patch
 from lightning_patches.patches import all_patches
 from tests.support import variants
-from tests.unit.fakes import AFFECTED, check, python, write_lightning
+from tests.support.run import check, python
+from tests.unit.fakes import AFFECTED, write_lightning
 
 PATCHES = tuple(patch for patch in all_patches() if patch.affected_known)
 PROGRAM = Path(__file__).with_name("conformance_program.py")

@@ -13,6 +13,7 @@ from lightning_patches.engine.distributions import MARKER
 from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.fork import diffs as _diffs
 from tests.support import variants
+from tests.support.run import execute
 
 import _releases  # isort: skip
 
@@ -234,7 +235,7 @@ def test_check_diffs_reports_the_state_of_a_tree(tmp_path):
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
-    done = variants.execute(
+    done = execute(
         [variants.sys.executable, str(variants.ROOT / "scripts" / "check_diffs"), "--directory", str(tmp_path)],
         dict(os.environ),
         60,

@@ -22,7 +22,8 @@ from lightning_patches.engine import gate
 from lightning_patches.fork import diffs as _diffs
 from lightning_patches.fork import wheel as _fork
 from tests.support import forks
-from tests.support.variants import ROOT, Variant, environment_of, execute
+from tests.support.run import ROOT, execute
+from tests.support.variants import Variant, environment_of
 
 import _releases  # isort: skip
 

@@ -25,7 +25,8 @@ from lightning_patches.patch import GROUPS, Patch
 from lightning_patches.patches import all_patches, find, index
 from tests.equivalence import boundaries
 from tests.support import expectations  # which puts scripts/ on the path
-from tests.unit.fakes import ROOT, check
+from tests.support.run import check
+from tests.unit.fakes import ROOT
 
 import _patch_index  # isort: skip
 import _releases  # isort: skip

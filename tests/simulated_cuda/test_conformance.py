@@ -2,20 +2,20 @@
 
 import os
 import pathlib
-import subprocess
 import sys
 import textwrap
 
 import pytest
 
-from tests.support import groups, variants
+from tests.support.run import execute, variables
+from tests.support.variants import no_simulated_cuda
 
 HERE = pathlib.Path(__file__).resolve().parent
 SITE = HERE / "site"
 
 BUILD_SECONDS = 400  # the first test that needs the library compiles it
 pytestmark = [
-    pytest.mark.skipif(bool(variants.no_simulated_cuda()), reason=variants.no_simulated_cuda()),
+    pytest.mark.skipif(bool(no_simulated_cuda()), reason=no_simulated_cuda()),
     pytest.mark.timeout(BUILD_SECONDS + 200),
 ]
 
@@ -28,20 +28,12 @@ def python(tmp_path):
     """
 
     def run(*arguments, seconds=BUILD_SECONDS, active=True, before=(), after=(), **environment):
-        variables = dict(os.environ, **{key: str(value) for key, value in environment.items()})
-        variables["SIMULATED_CUDA"] = "1" if active else "0"
-        variables["PYTHONPATH"] = os.pathsep.join(map(str, [*before, SITE, *after]))
-        output = tmp_path / "output.txt"
-        with open(output, "w") as file:
-            process = groups.start([sys.executable, *map(str, arguments)], file, variables, tmp_path)
-            try:
-                process.wait(seconds)
-            except subprocess.TimeoutExpired:
-                pytest.fail(f"not finished after {seconds} s:\n{output.read_text()}")
-            finally:
-                groups.end(process.pid)
-                process.wait()
-        return process.returncode, output.read_text()
+        more = {key: str(value) for key, value in environment.items()}
+        more |= {"SIMULATED_CUDA": "1" if active else "0"}
+        found = variables(PYTHONPATH=os.pathsep.join(map(str, [*before, SITE, *after])), **more)
+        status, output = execute([sys.executable, *map(str, arguments)], found, seconds, tmp_path, patience=0)
+        assert status != 124, f"not finished after {seconds} s:\n{output}"
+        return status, output
 
     return run
 

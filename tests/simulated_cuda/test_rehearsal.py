@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from tests.equivalence import boundaries
-from tests.support import groups, ports, variants
+from tests.support import ports, variants
+from tests.support.run import end, execute, start
 
 import _releases  # isort: skip  (tests.support.variants has put scripts/ on the path)
 
@@ -47,12 +48,12 @@ def test_two_ranks_share_one_card(variables, tmp_path):
     port, ranks = ports.free_port(), []
     for rank in range(2):
         with open(tmp_path / f"{rank}.txt", "w") as output:
-            ranks.append(groups.start([sys.executable, "-c", PROGRAM, str(rank), str(port)], output, variables))
+            ranks.append(start([sys.executable, "-c", PROGRAM, str(rank), str(port)], output, variables))
     try:
         statuses = [rank.wait(240) for rank in ranks]
     finally:
         for rank in ranks:
-            groups.end(rank.pid)
+            end(rank.pid)
     assert statuses == [0, 0], [(tmp_path / f"{rank}.txt").read_text() for rank in range(2)]
 
 
@@ -71,17 +72,10 @@ def on_the_machine(variables, tmp_path):
     offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), "LIGHTNING_PATCHES_TEST_CACHE": str(cache)}
 
     def run(*command):
-        printed = tmp_path / "said.txt"
-        with open(printed, "w") as output:
-            process = groups.start(
-                [sys.executable, *map(str, command)], output, {**variables, **offline}, variants.ROOT
-            )
-            try:
-                status = process.wait(1700)
-            finally:
-                groups.end(process.pid)
-        assert status == 0, printed.read_text()
-        return printed.read_text()
+        environment = {**variables, **offline}
+        status, output = execute([sys.executable, *map(str, command)], environment, 1700, variants.ROOT, patience=0)
+        assert status == 0, output
+        return output
 
     return run
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Optional, Union
 
 if __name__ != "__main__":  # a program cannot import the package, and does not need it
-    from tests.support import groups
+    from tests.support import run
 
 MODULES = ("torch", "torch._dynamo", "torch.distributed.fsdp", "torchmetrics", "yaml", "fsspec")
 """None of them looks at Lightning or at the shim."""
@@ -80,7 +80,7 @@ class Preloaded:
             except socket.timeout:
                 pass
             finally:
-                groups.end(group, patience=0 if status else 20)
+                run.end(group, patience=0 if status else 20)
             return status, output.read()
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import groups
+from tests.support import run
 from tests.support.nodes import Node
 from tests.support.ports import free_port
 
@@ -79,7 +79,7 @@ def cluster(nodes: Sequence[Node] = ()) -> Iterator[dict[str, str]]:
             command = [name, *arguments]
             command = nodes[node].command(*command, host=True) if nodes else command
             with open(directory / f"{name}-{node}.out", "wb") as output:
-                started.append(groups.start(command, output))
+                started.append(run.start(command, output))
 
         try:
             start("munged", 0, "-F", f"--key-file={key}", f"--socket={munge_socket}", *own)
@@ -97,7 +97,7 @@ def cluster(nodes: Sequence[Node] = ()) -> Iterator[dict[str, str]]:
                     process.wait(20)
                 except subprocess.TimeoutExpired:
                     pass
-                groups.end(process.pid)
+                run.end(process.pid)
                 process.wait()
 
 

@@ -22,11 +22,10 @@ from typing import Any, Optional
 
 from packaging.version import Version
 
-from tests.support import groups
 from tests.support import old_torch as old
 from tests.support.preload import Preloaded
+from tests.support.run import ROOT, execute, variables
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 import _releases
 
@@ -36,9 +35,6 @@ SCENARIOS = ROOT / "tests" / "scenarios"
 sys.path.append(str(SCENARIOS))
 SIMULATED_CUDA_SITE = ROOT / "tests" / "simulated_cuda" / "site"
 DEVICE = "LIGHTNING_PATCHES_TEST_DEVICE"
-LAUNCHER_VARIABLES = ("RANK", "LOCAL_RANK", "NODE_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-DROPPED = (*LAUNCHER_VARIABLES, "LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_ONLY", "PYTHONDONTWRITEBYTECODE")
-"""Variables of the tests' own environment that no scenario gets."""
 
 
 @dataclass(frozen=True)
@@ -168,10 +164,8 @@ def program_of(scenario: str) -> Path:
 @cache
 def preloaded(simulated_cuda: bool = False, python: str = sys.executable) -> Preloaded:
     """Return the process from which programs are forked. There is one for each combination of arguments."""
-    variables = {name: value for name, value in os.environ.items() if name not in (*DROPPED, "PYTHONPATH")}
-    if simulated_cuda:
-        variables.update(SIMULATED_CUDA="1", PYTHONPATH=str(SIMULATED_CUDA_SITE))
-    return Preloaded(variables, python)
+    on_cuda = {"SIMULATED_CUDA": "1"} if simulated_cuda else {}
+    return Preloaded(variables(PYTHONPATH=str(SIMULATED_CUDA_SITE) if simulated_cuda else "", **on_cuda), python)
 
 
 @cache
@@ -194,8 +188,8 @@ def _build_simulated_cuda() -> None:
         import pytest  # scripts/demo, whose Python may lack pytest, gets here only if the device is available
 
         pytest.skip(no_simulated_cuda())
-    variables = {**os.environ, "SIMULATED_CUDA": "1", "PYTHONPATH": str(SIMULATED_CUDA_SITE)}
-    subprocess.run([sys.executable, "-c", "import torch"], env=variables, check=True, timeout=600)
+    environment = variables(SIMULATED_CUDA="1", PYTHONPATH=str(SIMULATED_CUDA_SITE))
+    subprocess.run([sys.executable, "-c", "import torch"], env=environment, check=True, timeout=600)
 
 
 def distribution_of(version: str) -> str:
@@ -217,33 +211,14 @@ def environment_of(variant: Variant, simulated_cuda: bool = False, toggle: Optio
         _build_simulated_cuda()
     if simulated_cuda or os.environ.get("SIMULATED_CUDA") == "1":  # in a rehearsal of tests/gpu every process has them
         path.insert(0, str(SIMULATED_CUDA_SITE))
-    variables = {name: value for name, value in os.environ.items() if name not in DROPPED}
-    variables.update(
+    found = variables(
         PYTHONPATH=os.pathsep.join(path),
         SCENARIO_NAMESPACE=_releases.NAMESPACES[variant.distribution],
         OMP_NUM_THREADS="1",
         PYTHONWARNINGS="ignore::UserWarning:lightning,ignore:pkg_resources",
     )
     if simulated_cuda:
-        variables["SIMULATED_CUDA"] = "1"
+        found["SIMULATED_CUDA"] = "1"
     if toggle is not None:
-        variables["LIGHTNING_PATCHES"] = toggle
-    return variables
-
-
-def execute(
-    command: list[str], variables: dict[str, str], timeout: float, cwd: Optional[str] = None
-) -> tuple[int, str]:
-    """Run a command in its own process group; kill the whole group when it ends or runs out of time."""
-    with tempfile.TemporaryFile(mode="w+", errors="replace") as output:
-        process = groups.start(command, output, variables, cwd)
-        status = 124
-        try:
-            status = process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            groups.end(process.pid, patience=0 if status else 20)
-            process.wait()
-        output.seek(0)
-        return status, output.read()
+        found["LIGHTNING_PATCHES"] = toggle
+    return found

@@ -7,8 +7,6 @@ a separate process, for tests that depend on the state of the interpreter.
 from __future__ import annotations
 
 import importlib
-import os
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -235,33 +233,3 @@ def use_catalogue(*patches: Patch, releases: Optional[dict[str, str]] = None) ->
     fingerprints._data = lambda: data  # type: ignore[assignment]
     forget_data()
     catalogue.index = catalogue.all_patches = lambda: patches  # type: ignore[assignment]
-
-
-def python(
-    code: str, *path: Path, options: Iterable[str] = (), timeout: float = 120, **variables: str
-) -> subprocess.CompletedProcess[str]:
-    """Run a program with only ``variables`` in its environment."""
-    ours = ("LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_ONLY", "PYTHONPATH", "PYTHONWARNINGS")
-    environment = {name: value for name, value in os.environ.items() if name not in ours}
-    environment["PYTHONPATH"] = os.pathsep.join([*map(str, path), str(ROOT)])
-    environment["PYTHONDONTWRITEBYTECODE"] = "1"
-    return subprocess.run(
-        [sys.executable, *options, "-c", code],
-        env={**environment, **variables},
-        cwd="/",
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-    )
-
-
-def check(code: str, *path: Path, **how: Any) -> str:
-    """Run a program that must succeed, and return what it prints.
-
-    Raises:
-        AssertionError: it did not.
-    """
-    result = python(code, *path, **how)
-    assert result.returncode == 0, result.stderr
-    return result.stdout.strip()

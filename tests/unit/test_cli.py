@@ -22,6 +22,7 @@ from lightning_patches.engine import toggle
 from lightning_patches.known import records
 from lightning_patches.patches import all_patches
 from tests.support import variants
+from tests.support.run import variables
 from tests.support.variants import ROOT, Variant
 
 LABELS = {"", "group", "affected", "fixed", "in", "upstream", "verdict", "drop", "it", "at", "covered"}
@@ -39,13 +40,8 @@ CONSOLE_SCRIPT = (
 
 
 def environment(*path: Path, spec: Optional[str] = None, **more: str) -> dict[str, str]:
-    """Return a user's environment, without variables of the tests, and with exactly these directories on the path."""
-    ours = ("LIGHTNING_PATCHES", "_LIGHTNING_PATCHES_IMPORT_ONLY", "FORCE_COLOR", "NO_COLOR")
-    variables = {name: value for name, value in os.environ.items() if name not in ours}
-    variables["PYTHONPATH"] = os.pathsep.join([str(ROOT), *map(str, path)])
-    if spec is not None:
-        variables["LIGHTNING_PATCHES"] = spec
-    return {**variables, **more}
+    """Return a user's environment, with exactly these directories on the path."""
+    return variables(*path, **({} if spec is None else {"LIGHTNING_PATCHES": spec}), **more)
 
 
 def call(*arguments: str, env: dict[str, str], how: tuple[str, ...] = MODULE) -> subprocess.CompletedProcess[str]:
@@ -211,7 +207,7 @@ class TestStatus:
             "print(status, sorted({'torch', 'lightning', 'pytorch_lightning'} & set(sys.modules)))"
         )
         env = environment(release("lightning", "2.3.3"), release("pytorch-lightning", "2.6.6"))
-        done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120)
+        done = call("-c", program, env=env, how=(sys.executable,))
         assert done.stdout.splitlines()[-1] == "0 []", done
 
     def test_drifted_patch_exits_with_status_1_if_selected(self, tmp_path):
@@ -333,7 +329,7 @@ class TestCounts:
             "import lightning_patches, lightning.pytorch, lightning.fabric; "
             "from lightning_patches.engine.verdicts import count_fixes; print(count_fixes(lightning_patches.report()))"
         )
-        done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=300)
+        done = call("-c", program, env=env, how=(sys.executable,))
         live = int(done.stdout)
         assert f"lightning 2.2.5: {live} fixes (" in done.stderr
         assert f"lightning 2.2.5: {live} fixes will be applied" in call("status", env=env).stdout
@@ -350,7 +346,7 @@ class TestCounts:
             "assert isinstance(found, list) and found[0].patch"
         )
         env = environment(release("lightning", "2.2.5"), COLUMNS="80")
-        done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120)
+        done = call("-c", program, env=env, how=(sys.executable,))
         assert re.match(r"lightning 2\.2\.5: \d+ fixes\n", done.stdout), done
         assert re.search(rf"^  {DEVICE} +pending$", done.stdout, re.M)
         assert max(map(len, done.stdout.splitlines())) <= 80
@@ -739,7 +735,7 @@ sys.meta_path.insert(0, Interrupts())
             "list_.run = run\n"
             "sys.exit(main())"
         )
-        done = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, text=True)
+        done = call("-c", program, env=environment(), how=(sys.executable,))
         assert (done.returncode, done.stdout, done.stderr) == (130, "cleaned up\n", "")
 
     def test_other_programs_keep_their_signal_handler(self):
@@ -747,7 +743,7 @@ sys.meta_path.insert(0, Interrupts())
             "import signal, lightning_patches.cli as cli; cli.main(['--version']); "
             "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
         )
-        done = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, text=True)
+        done = call("-c", program, env=environment(), how=(sys.executable,))
         assert done.stdout.splitlines()[-1] == "True", done
 
 
@@ -816,7 +812,7 @@ class TestUsage:
             "import sys; from lightning_patches.cli import main; main(['list', '--json']); "
             "print('lightning_patches.cli.status' in sys.modules)"
         )
-        done = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, text=True)
+        done = call("-c", program, env=environment(), how=(sys.executable,))
         assert done.stdout.splitlines()[-1] == "False", done
 
 

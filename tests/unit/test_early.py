@@ -12,7 +12,8 @@ import pytest
 from lightning_patches.engine import distributions
 from lightning_patches.engine.verdicts import verdict
 from lightning_patches.patch import Patch, Target
-from tests.unit.fakes import AFFECTED, FUNCTION, World, broken, check, forget_lightning, times_ten, toy, write_lightning
+from tests.support.run import check
+from tests.unit.fakes import AFFECTED, FUNCTION, World, broken, forget_lightning, times_ten, toy, write_lightning
 
 ASKS = "ASKED = globals().get('helper', lambda: 'nobody answers')()\n"
 """A package that calls the patched function while it is imported."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import groups
+from tests.support import run as running
 from tests.support.scripts import load
 from tests.support.variants import ROOT, SIMULATED_CUDA_SITE
 
@@ -288,9 +288,9 @@ class TestTest:
         try:
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == -signal.SIGINT
-            assert not groups.lives(group)
+            assert not running.lives(group)
         finally:
-            groups.end(group)
+            running.end(group)
 
     def test_process_groups_are_empty_on_a_system_without_ps(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", "")

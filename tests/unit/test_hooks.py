@@ -22,7 +22,8 @@ from lightning_patches.engine.patcher import Patcher
 from lightning_patches.engine.verdicts import entries, verdict
 from lightning_patches.errors import PatchError
 from lightning_patches.patch import Target
-from tests.unit.fakes import AFFECTED, FUNCTION, METHOD, ROOT, World, check, forget_lightning, plus, toy
+from tests.support.run import check
+from tests.unit.fakes import AFFECTED, FUNCTION, METHOD, ROOT, World, forget_lightning, plus, toy
 from tests.unit.fakes import write_lightning as write
 
 PRELUDE = """

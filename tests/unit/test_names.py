@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.fakes import ROOT, check
+from tests.support.run import check
+from tests.unit.fakes import ROOT
 
 NAME = re.compile(r"(?<![\w./-])_?lightning_patches(?:\.[A-Za-z_]\w*)+")
 FILES = [

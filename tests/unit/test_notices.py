@@ -15,7 +15,7 @@ from lightning_patches import notices
 from lightning_patches.engine import toggle
 from lightning_patches.errors import PatchError
 from lightning_patches.notices import LightningPatchesWarning
-from tests.unit.fakes import check
+from tests.support.run import check
 
 
 @pytest.fixture(autouse=True)

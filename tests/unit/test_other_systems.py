@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.other_systems import SYSTEMS, WINDOWS
+from tests.support.run import check, python
 from tests.support.variants import ROOT, Variant, environment_of
-from tests.unit.fakes import check, python, write_lightning
+from tests.unit.fakes import write_lightning
 
 RELEASES = (Variant("lightning", "2.6.6"), Variant("pytorch-lightning", "2.2.5"))
 LOG = "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!\n"

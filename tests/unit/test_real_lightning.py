@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.run import check
 from tests.support.variants import ROOT  # which puts scripts/ on the path
-from tests.unit.fakes import check
 
 import _releases  # isort: skip
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import pythons
-from tests.support.variants import ROOT
+from tests.support.run import variables
 from tests.unit.fakes import write_lightning
 
 WAYS = ("import", "site", "late")
@@ -133,9 +133,8 @@ os._exit(0)
 def start(python: str, directory: Path, way: str, seed: int) -> str:
     """Start Python once. Return ``"well"``, ``"hung"``, or a description of the failure."""
     modules = [NEEDED[seed % len(NEEDED)], *random.Random(seed).sample(OTHERS, 2)]
-    environment = {name: value for name, value in os.environ.items() if "LIGHTNING_PATCHES" not in name}
-    environment.update(
-        PYTHONPATH=os.pathsep.join(map(str, (directory / way, directory, ROOT))),
+    environment = variables(
+        *(directory / way, directory),
         LIGHTNING_PATCHES="1,quiet",
         SEED=str(seed),
         WAY=way,

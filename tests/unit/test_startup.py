@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.fakes import AFFECTED, ROOT, check, python, write_lightning
+from tests.support.run import check, python
+from tests.unit.fakes import AFFECTED, ROOT, write_lightning
 
 TOY = """
 import os, sys

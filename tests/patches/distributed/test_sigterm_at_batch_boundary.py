@@ -3,7 +3,8 @@ import sys
 import pytest
 
 from tests.support.programs import Program
-from tests.support.variants import Variant, environment_of, execute
+from tests.support.run import execute
+from tests.support.variants import Variant, environment_of
 
 pytestmark = pytest.mark.distributed
 

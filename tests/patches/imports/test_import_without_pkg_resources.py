@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from tests.patches.imports import _without_setuptools
-from tests.support.variants import ROOT, Variant, environment_of, execute
+from tests.support.run import ROOT, execute
+from tests.support.variants import Variant, environment_of
 
 import _releases  # isort: skip
 

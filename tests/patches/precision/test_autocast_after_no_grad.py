@@ -1,6 +1,7 @@
 import sys
 
-from tests.support.variants import Variant, environment_of, execute
+from tests.support.run import execute
+from tests.support.variants import Variant, environment_of
 
 NAME = "autocast-after-no-grad"
 
