@@ -150,7 +150,7 @@ def _fixed(row: Row, version: str, run: Run) -> Iterator[str]:
         yield f"stock does not show the bug: {stock}"
     elif shows_bug(row, shim):
         yield f"the shim shows the bug: {shim}"
-    if not (shim.ok and is_right(row, shim)):
+    if shim.ok is isinstance(row.patched, str) or not is_right(row, shim):
         yield f"the shim is not right: {shim}"
 
 

@@ -68,6 +68,7 @@ def _scale(trainer: Any, before: list[dict[str, Any]], old: list[Any], found: fl
         (holder, name, holder.get(name), scaled(rate))
         for holder, rates in zip(holders, before)
         for name, rate in rates.items()
+        if rate is not None
     ]
     for holder, name, _, rate in changes:
         holder[name] = rate
