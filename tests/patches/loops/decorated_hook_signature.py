@@ -12,10 +12,10 @@ EXPECT = [
         "twice",
         "step with two decorators trains",
         stock=whole_run(lambda result: not result.ok),
-        patched=whole_run(lambda result: TRAINS(result)),
+        patched=TRAINS,
         alone=True,
     ),
-    patched("dropped", "decorated hook with batch_idx gets it by default", {"steps": 3}),
+    patched("dropped", "decorated hook with batch_idx gets it by default", TRAINS, toggle="default"),
 ]
 
 import functools
