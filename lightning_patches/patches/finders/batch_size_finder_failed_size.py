@@ -1,4 +1,4 @@
-"""The batch size finder tries a smaller size if one that holds the whole dataset does not fit."""
+"""The batch size finder tries a smaller size if one for the whole dataset does not fit."""
 
 from __future__ import annotations
 

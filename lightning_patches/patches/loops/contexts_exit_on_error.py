@@ -1,4 +1,4 @@
-"""An error in a data loader hook, in Fabric.launch or in isolate_rng() leaves nothing changed."""
+"""An error in a data loader hook or in isolate_rng() leaves nothing changed."""
 
 from __future__ import annotations
 
