@@ -37,7 +37,7 @@ EXACT: "dict[str, frozenset[str]]" = {
     ),
     "exact-data": frozenset(),
     "exact-logging": frozenset(),
-    "exact-fabric": frozenset(),
+    "exact-fabric": frozenset({"fabric-methods-in-precision"}),
 }
 """The patches, including opt-in ones, that each of these words selects."""
 
