@@ -35,7 +35,17 @@ EXACT: "dict[str, frozenset[str]]" = {
             "weight-averaging-restored",
         }
     ),
-    "exact-data": frozenset(),
+    "exact-data": frozenset(
+        {
+            "loader-sampler-kept",
+            "plain-batch-sampler",
+            "sampler-epoch-on-resume",
+            "sampler-order-kept",
+            "sampler-seed-of-rank-zero",
+            "sampler-set-epoch",
+            "warn-sampler-replaced",
+        }
+    ),
     "exact-logging": frozenset(),
     "exact-fabric": frozenset({"fabric-methods-in-precision"}),
 }

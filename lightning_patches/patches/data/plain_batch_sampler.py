@@ -39,7 +39,7 @@ def _with_sampler(batch_sampler: Any, unused: Any, sampler: Any, namespace: str)
     if sampler is unused or isinstance(own, DistributedSampler):
         return batch_sampler
     to_share = hasattr(own, "__len__") and not isinstance(own, (RandomSampler, SequentialSampler))
-    if to_share and isinstance(sampler, DistributedSampler):
+    if to_share and type(sampler) is DistributedSampler:
         wrapper = upstream_module(namespace, "fabric.utilities.distributed")
         sampler = wrapper.DistributedSamplerWrapper(
             own,

@@ -1,16 +1,6 @@
 """Warn when Lightning shuffles the order of a custom sampler."""
 
-from _expect import patched, same, warns, whole_run
-
-
-def suggests_no_opt_in(name):
-    return lambda seen: (
-        len(seen["warnings"]) == 1
-        and seen["warnings"][0].startswith(f"The samples that {name} chooses are shuffled")
-        and "sampler-order-kept" not in seen["warnings"][0]
-        and "use_distributed_sampler=False" in seen["warnings"][0]
-    )
-
+from _expect import same, warns, whole_run
 
 EXPECT = [
     warns(
@@ -25,13 +15,4 @@ EXPECT = [
     ),
     # The sampler is one of torch's, or Lightning does not replace it.
     same(["torch", "divides"], "warning is absent if the order is kept", program="sampler_order_kept"),
-    patched(
-        "sequential",
-        "warning suggests no useless opt-in",
-        suggests_no_opt_in("FromTheEnd"),
-        program="sampler_order_kept",
-    ),
-    patched(
-        "batches", "warning suggests no useless opt-in", suggests_no_opt_in("Backwards"), program="sampler_order_kept"
-    ),
 ]
