@@ -37,13 +37,19 @@ EXACT: "dict[str, frozenset[str]]" = {
     ),
     "exact-data": frozenset(
         {
+            "batch-sampler-shuffled",
+            "best-path-of-rank-zero",
+            "distributed-sampler-without-seed",
+            "fabric-batch-sampler-shuffled",
             "loader-sampler-kept",
             "plain-batch-sampler",
+            "positional-loader-arguments",
             "sampler-epoch-on-resume",
             "sampler-order-kept",
             "sampler-seed-of-rank-zero",
             "sampler-set-epoch",
             "warn-sampler-replaced",
+            "warn-sampler-shuffled",
         }
     ),
     "exact-logging": frozenset(),

@@ -349,7 +349,6 @@ def test_fixed_by_names_the_patches_of_the_same_issue() -> None:
         "warn-best-checkpoint-left": {"monitored-checkpoint-first"},
         "warn-last-checkpoint-old": {"last-checkpoint-newest"},
         "warn-resumed-run": {"mid-epoch-resume", "validation-on-resume"},
-        "warn-sampler-shuffled": {"sampler-order-kept"},
         "warn-unfrozen-after-ddp": {"ddp-with-unfrozen"},
     }
     for patch in all_patches():

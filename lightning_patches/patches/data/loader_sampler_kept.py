@@ -1,4 +1,4 @@
-"""Lightning keeps what a DataLoader draws from: its sampler, or the sampler of its batch sampler.
+"""Lightning keeps the sampler that a DataLoader, or its batch sampler, draws from.
 
 Each rank gets its share of one order, which all ranks draw alike.
 """

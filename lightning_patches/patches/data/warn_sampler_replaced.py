@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Target
 from lightning_patches.patches._warning import is_applied, observe, stored, warn, warning
-from lightning_patches.patches.data import loader_sampler_kept, plain_batch_sampler
+from lightning_patches.patches.data import loader_sampler_kept
 
 _KEPT = "loader-sampler-kept"
 _REMEDY = "To keep it, set LIGHTNING_PATCHES=default,exact-data, or "
@@ -114,8 +114,8 @@ PATCH = warning(
     Target(f"fabric.{_FUNCTION}", _resolve_sampler),
     Target(f"pytorch.{_FUNCTION}", _resolve_sampler),
     Target("pytorch.trainer.connectors.data_connector:_resolve_overfit_batches", _resolve_overfit),
-    fixes=(loader_sampler_kept, plain_batch_sampler),
-    after=("predict-own-batch-sampler", "predict-batch-sampler-constructor"),
+    fixes=(loader_sampler_kept,),
+    after=("plain-batch-sampler", "predict-own-batch-sampler", "predict-batch-sampler-constructor"),
     added="0.3.0",
     when=" for each kind of loss",
 )
