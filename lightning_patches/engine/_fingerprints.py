@@ -539,6 +539,7 @@ DATA: Dict[str, Any] = {
         'pytorch.trainer.connectors.data_connector:_DataConnector.prepare_data': 'absent 0-18, b2285d96f5e8521d 19-42, ad8539e27c67c6f9 43-61',
         'pytorch.trainer.connectors.data_connector:_check_dataloader_iterable': 'absent 0-18, fdd95e12783928c2 19-27, 8aa1b78fdfe7f813 28-30, 63ba15af6e4020d0 31-61',
         'pytorch.trainer.connectors.data_connector:_get_distributed_sampler': 'absent 0-18, f6bdbd53dc074e99 19-22, ceec350f0dd3fcd1 23-61',
+        'pytorch.trainer.connectors.data_connector:_resolve_overfit_batches': 'absent 0-18, af0da575e881446e 19-52, 8496c0cc388183ed 53-61',
         'pytorch.trainer.connectors.logger_connector.logger_connector:LoggerConnector.log_metrics': '9f2a02e8c97171f4 0-12, ea29c8a70c38e5f9 13-18, absent 19-61',
         'pytorch.trainer.connectors.logger_connector.logger_connector:LoggerConnector.on_batch_start': '5615960f61935fbb 0-18, absent 19-61',
         'pytorch.trainer.connectors.logger_connector.logger_connector:LoggerConnector.should_reset_tensors': '5aee8e75f3cf72c8 0-18, absent 19-61',
