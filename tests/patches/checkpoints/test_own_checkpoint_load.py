@@ -15,8 +15,6 @@ from tests.support.variants import ROOT, Variant, directory_of
 PROGRAM = Program("own-checkpoint-load", "2.6.6", "pytorch-lightning")
 
 
-REFUSED = "Weights only load failed"
-
 UNDO = {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
 
 

@@ -9,7 +9,6 @@ PATCH = "tuner-cleanup-on-error"
 
 PROGRAM = Program(PATCH, "2.6.6", alone=True)
 
-ON_EXCEPTION = Program(PATCH, "2.6.6", "pytorch-lightning", alone=True, scenario="finder_on_exception")
 
 BROKE, STOPPED, MASKED = "ValueError: the step broke", "Stop: interrupted", "OSError: the data is gone"
 

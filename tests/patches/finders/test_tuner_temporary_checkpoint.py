@@ -1,9 +1,4 @@
 from lightning_patches.patches.finders import tuner_temporary_checkpoint
-from tests.support.programs import Program
-
-PROGRAM = Program("tuner-temporary-checkpoint", "2.6.6", alone=True)
-
-ERROR = "Weights only load failed"
 
 
 def test_explicit_weights_only_is_respected():

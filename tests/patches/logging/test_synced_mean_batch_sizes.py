@@ -1,11 +1,7 @@
 import sys
 
-from tests.support.programs import Program
 from tests.support.run import execute
 from tests.support.variants import Variant, environment_of
-
-PROGRAM = Program("synced-mean-batch-sizes", "2.6.6")
-
 
 COUNTED = """
 import lightning_patches
