@@ -290,6 +290,8 @@ DATA: Dict[str, Any] = {
         'fabric.strategies.launchers.subprocess_script:_basic_subprocess_cmd': 'absent 0-12, 7f3e76b365cd6672 13-22, 886b766b4d5196eb 23-49, 7e30306429e68b4c 50-61',
         'fabric.strategies.launchers.subprocess_script:_hydra_subprocess_cmd': 'absent 0-12, 4c32404435fd6dc6 13-26, 190b0d0b02006496 27-34, f65fd50317107709 35-47, 8c908dc872d62220 48-49, ac42b845b6e893a2 50-61',
         'fabric.strategies.single_device:SingleDeviceStrategy.module_to_device': 'absent 0-12, 6f76b2daa91f8554 13-35, 4af97dae6591edf4 36-61',
+        'fabric.strategies.strategy:Strategy.clip_gradients_norm': 'absent 0-18, cdb467a97e24911a 19-61',
+        'fabric.strategies.strategy:Strategy.clip_gradients_value': 'absent 0-18, 6d5bbac8c8e51344 19-61',
         'fabric.strategies.strategy:Strategy.optimizer_step': 'absent 0-12, 68cb5ef33b5ec705 13-26, b35964f24fabe8c3 27-61',
         'fabric.utilities.apply_func:move_data_to_device': 'absent 0-12, 1371e6e59f863a82 13-22, fcc3292eb7ae6f50 23-30, 1be48e12a97a1b1c 31-61',
         'fabric.utilities.cloud_io:_atomic_save': 'absent 0-12 62-88, bce3f2e164067014 13-26, 70cb2ac5cb5e47de 27-30, 506f172a38a7c9bd 31-46, fc251d8474a6b038 47-47, ed9f6fd9b2f8fa1d 48-51, 19de9bed10b8b679 52-56, a468d12722319586 57-59, 4fec82b09fd87801 60-61',
