@@ -223,7 +223,8 @@ def _objects(value: Any) -> Iterator[Any]:
                 left += one.values()
             continue
         yield one
-        attributes = vars(one) if type(one).__dictoffset__ else None
+        # without the object's own __getattribute__
+        attributes = object.__getattribute__(one, "__dict__") if type(one).__dictoffset__ else None
         if isinstance(attributes, dict):  # not of a class
             left += attributes.values()
 

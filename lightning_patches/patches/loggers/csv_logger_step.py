@@ -3,17 +3,19 @@
 from typing import Any, Callable, Optional
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patches._warning import Notes
 
 _MODULE = "fabric.loggers.csv_logs"
 
-_SAVED = "_saved_rows"
+_saved = Notes()
+"""Number of rows that each writer has written and dropped from memory."""
 
 
 def _count_saved(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def save(self: Any) -> None:
         rows = len(self.metrics)
         original(self)
-        setattr(self, _SAVED, getattr(self, _SAVED, 0) + rows - len(self.metrics))
+        _saved.add(self, _saved.find(self, 0) + rows - len(self.metrics))
 
     return save
 
@@ -22,7 +24,7 @@ def _step_after_saved(original: Callable[..., None], namespace: str) -> Callable
     def log_metrics(self: Any, metrics: Any, step: Optional[int] = None) -> None:
         if step is None:
             experiment = vars(self).get("_experiment")  # a subclass may have another experiment, without this attribute
-            saved = getattr(experiment, "__dict__", {}).get(_SAVED, 0)  # other objects may define __getattr__
+            saved = _saved.find(experiment, 0)
             step = saved + len(experiment.metrics) if saved else None
         original(self, metrics, step)
 
