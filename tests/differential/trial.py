@@ -199,9 +199,18 @@ class Release:
         first = ["tests.support.with_rich", *(["lightning_patches"] if patched else [])]
         return Preloaded(variables, modules=(*first, *names)), variables
 
-    def run(self, program: Program, patched: bool, toggle: Optional[str] = None, note_called: bool = False) -> Trace:
-        """Run a program on stock, or with patches: those of ``toggle``, ``None`` for the default set."""
-        parent, variables = self._parents[patched]
+    def run(
+        self,
+        program: Program,
+        patched: bool,
+        toggle: Optional[str] = None,
+        note_called: bool = False,
+        then: Optional[bool] = None,
+    ) -> Trace:
+        """Run a program on stock, or with patches: those of ``toggle``, ``None`` for the default set.
+
+        ``then`` says it for the second process of a program that has two, if it differs.
+        """
         trace, spec = Trace(), json.loads(program.extension)
         task = {**vars(program), "extension": spec, "regression": self.regression if patched else ""}
         task |= {"toggle": toggle, "note_called": note_called}
@@ -213,6 +222,7 @@ class Release:
                 out = Path(directory, f"process-{process}")
                 out.mkdir()
                 out.chmod(0o777)
+                parent, variables = self._parents[patched if process == 1 or then is None else then]
                 mine = {**variables, "DIFFERENTIAL": json.dumps({**task, "process": process})}
                 mine |= {"DIFFERENTIAL_OUT": str(out), "TMPDIR": str(out), "HOME": str(out)}
                 if spec.get("kind") == "without assertions":
