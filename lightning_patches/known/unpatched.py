@@ -305,4 +305,148 @@ UNPATCHED = (
         move_to="2.5.3",
         machine="a TPU",
     ),
+    Unpatched(
+        name="profiler-after-error",
+        title="PyTorchProfiler and the workers of a data loader live on after an error in a run",
+        group="correctness",
+        affected=(">=2.0.0,<=2.6.1", ">=2.6.4,<=2.6.6"),
+        upstream=Upstream(),
+        impact=Impact(
+            "If a run ends in an error, torch's profiler stays on and its hooks stay on the module. If a "
+            "validation fails, the workers of the training loader live until the Trainer is deleted.",
+            (
+                "torch profiler is still running after an exception in fit",
+                "data loader workers are alive after a failed validation",
+            ),
+        ),
+        do="After the error, call `trainer.profiler.teardown(None)`, and delete the Trainer",
+        why_not="teardown writes files and is a method that programs override",
+    ),
+    Unpatched(
+        name="summary-after-error",
+        title="A model summary that fails leaves its hooks and evaluation mode on the model",
+        group="correctness",
+        affected=(">=2.0.0,<=2.6.1", ">=2.6.4,<=2.6.6"),
+        upstream=Upstream(),
+        impact=Impact(
+            "If forward fails with example_input_array, the hooks of the summary stay on the modules, and the "
+            "model stays in evaluation mode.",
+            (
+                "model is in eval mode after ModelSummary failed",
+                "forward hooks of the model summary stay on the model",
+            ),
+        ),
+        do="Correct example_input_array, and create the model anew or call `model.train()`",
+        why_not="the run ends in the error, and a corrected program creates a new model",
+    ),
+    Unpatched(
+        name="grad-mode-after-fit",
+        title="fit in torch.no_grad() leaves gradients on",
+        group="correctness",
+        affected=(">=2.0.0,<=2.6.1", ">=2.6.4,<=2.6.6"),
+        upstream=Upstream(),
+        impact=Impact(
+            "fit switches gradients on and does not restore the mode: the rest of a torch.no_grad() block computes "
+            "gradients.",
+            (
+                "gradients are enabled after trainer.fit in torch.no_grad",
+                "fit inside torch.no_grad changes the grad mode",
+            ),
+        ),
+        do="Call fit outside of `torch.no_grad()`",
+        why_not="programs that call fit in such a block rely on the gradients after it",
+    ),
+    Unpatched(
+        name="configured-callbacks-anew",
+        title="validate, test and predict create the callbacks of configure_callbacks() anew",
+        group="correctness",
+        affected=(">=2.0.0,<=2.6.1", ">=2.6.4,<=2.6.6"),
+        upstream=Upstream(),
+        impact=Impact(
+            "Each run calls configure_callbacks() and replaces the callbacks of the previous run: the best "
+            "checkpoint and the memory of EarlyStopping are lost, and the callbacks stay in the Trainer for other "
+            "modules.",
+            (
+                "test(ckpt_path='best') fails after validate with configure_callbacks",
+                "ModelCheckpoint of configure_callbacks loses best_model_path after validate",
+            ),
+        ),
+        do="Return the same callback objects in each call, or pass callbacks to the Trainer",
+        why_not="programs that return other callbacks for each run rely on the call",
+    ),
+    Unpatched(
+        name="hparams-changed-in-base",
+        title="A subclass whose base saves a changed dict of hyperparameters can't be loaded",
+        group="crash",
+        affected=(">=2.0.0,<=2.6.1", ">=2.6.4,<=2.6.6"),
+        upstream=Upstream(issues=(17889,)),
+        impact=Impact(
+            "If a base class saves a changed copy of its dict, load_from_checkpoint of a subclass that takes *args "
+            "and **kwargs passes each item as an argument.",
+            ("load_from_checkpoint fails for a subclass whose base class saves a changed hparams dict",),
+        ),
+        do="Give `__init__` of the subclass the same signature as the base class",
+        why_not="only the program knows which argument the dict is",
+    ),
+    Unpatched(
+        name="predict-under-spawn",
+        title="predict returns None under ddp_spawn",
+        group="correctness",
+        affected=(">=2.0.0,<=2.6.1", ">=2.6.4,<=2.6.6"),
+        upstream=Upstream(),
+        impact=Impact(
+            "With strategies that start ranks with spawn or fork, predict returns None, without a message. The "
+            "program fails later.",
+            (
+                "trainer.predict returns None with ddp_spawn",
+                "NoneType object is not iterable after trainer.predict under ddp_notebook",
+            ),
+        ),
+        do="Write the predictions with a `BasePredictionWriter`, or predict on one device",
+        why_not="the predictions are in other processes",
+    ),
+    Unpatched(
+        name="cli-callback-none",
+        title="LightningCLI fails if an optional callback is None",
+        group="crash",
+        affected=(">=2.0.0,<=2.6.1", ">=2.6.4,<=2.6.6"),
+        upstream=Upstream(issues=(21527,)),
+        impact=Impact(
+            "A callback that add_lightning_class_args adds, and that the configuration sets to null, is passed to "
+            "the Trainer as None.",
+            ("LightningCLI optional callback null fails with NoneType has no attribute state_key",),
+        ),
+        do="Override `instantiate_trainer` and leave out None",
+        why_not="the method is one that programs override",
+    ),
+    Unpatched(
+        name="summary-of-nested-tensor",
+        title="The summary fails for a model with a nested tensor",
+        group="crash",
+        affected=(">=2.0.0,<=2.6.1", ">=2.6.4,<=2.6.6"),
+        upstream=Upstream(issues=(21780,)),
+        impact=Impact(
+            "ModelSummary reads the shape of each input, which a nested tensor does not have.",
+            ("ModelSummary fails with a jagged or nested tensor in example_input_array",),
+        ),
+        do="Leave out example_input_array, or pass `enable_model_summary=False`",
+        why_not="the shape of such a tensor has no text that all torch versions share",
+    ),
+    Unpatched(
+        name="progress-bar-after-resume",
+        title="The progress bar of a resumed epoch has no total or too many steps",
+        group="correctness",
+        affected=(">=2.0.0,<=2.6.1", ">=2.6.4,<=2.6.6"),
+        upstream=Upstream(issues=(20603, 21802)),
+        impact=Impact(
+            "After a resume within an epoch, TQDMProgressBar has no total and no epoch number, or counts more "
+            "steps than there are.",
+            (
+                "progress bar has no total after resuming within an epoch",
+                "progress bar shows 4/2 after resume",
+            ),
+        ),
+        do="Ignore the bar of the resumed epoch. The steps are right",
+        why_not="programs override the methods that create the bar",
+    ),
 )
