@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
 
 from lightning_patches.patch import Target
 from lightning_patches.patches._warning import Notes, observe, warn, warning
@@ -15,14 +15,18 @@ _frozen = Notes()
 """By strategy: the parameters that were frozen at setup. References are weak, so that models can be freed."""
 
 
-def _setting_up(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
-    return observe(original, after=_after_setup)
+def _setup_model(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    return observe(original, after=lambda _, __, self, model: _note(self, model, ()))  # it may be wrapped again
 
 
-def _after_setup(_: None, __: Any, self: Any, model: Any) -> None:
+def _setup_module(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    return observe(original, after=lambda _, __, self, module: _note(self, module, _frozen.find(self, ())))
+
+
+def _note(strategy: Any, model: Any, earlier: Iterable[Any]) -> None:
     if are_several():
         frozen = [(name, weakref.ref(parameter)) for name, parameter in frozen_in(model)]
-        _frozen.add(self, [*_frozen.find(self, ()), *frozen])
+        _frozen.add(strategy, [*earlier, *frozen])
 
 
 def _pre_backward(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -56,9 +60,9 @@ def _check(strategy: Any, optimizers: list[Any], remedy: str, when: str) -> None
 
 
 PATCH = warning(
-    Target("pytorch.strategies.ddp:DDPStrategy._setup_model", _setting_up),
+    Target("pytorch.strategies.ddp:DDPStrategy._setup_model", _setup_model),
     Target("pytorch.strategies.ddp:DDPStrategy.pre_backward", _pre_backward),
-    Target("fabric.strategies.ddp:DDPStrategy.setup_module", _setting_up),
+    Target("fabric.strategies.ddp:DDPStrategy.setup_module", _setup_module),
     Target("fabric.strategies.strategy:Strategy.optimizer_step", _optimizer_step),
     fixes=(ddp_with_unfrozen,),
     fixed_by=(),  # it does not fix Fabric
