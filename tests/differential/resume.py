@@ -4,7 +4,8 @@
     python -m tests.differential.resume --release 2.2.5 --sets all --show  # and what differs
     python -m tests.differential.resume --release 2.6.6 --only plain "StepLR by epoch"
 
-``resuming.py`` has the configurations, the places where each is stopped, and the compared values.
+``resuming.py`` has the configurations, the places where each is stopped, and the compared values. ``--program
+sampling.py`` checks the samples that the ranks see.
 """
 
 from __future__ import annotations
@@ -25,22 +26,24 @@ from tests.support.variants import Variant, distribution_of, environment_of
 SETS = ("stock", "default", "all")
 """Sets of patches: stock, or values of ``LIGHTNING_PATCHES``."""
 
-Differences = dict[str, dict[str, list[Any]]]
-"""By configuration and stop, the first event that differs in the uninterrupted and in the resumed run, and True if this
-package has warned."""
+Differences = dict[str, Any]
+"""By configuration, what differs. With ``resuming.py``, by stop: the first event that differs in the uninterrupted and in
+the resumed run, and True if this package has warned."""
 
 
-def differences(version: str, patches: str, names: tuple[str, ...] = (), limit: float = 600) -> Differences:
+def differences(
+    version: str, patches: str, names: tuple[str, ...] = (), limit: float = 600, program: str = "resuming.py"
+) -> Differences:
     """Run configurations on a release with a set of patches; all of them if no names are given."""
     variant = Variant(distribution_of(version), version, shim=patches != "stock")
     variables = environment_of(variant, toggle=None if patches == "stock" else f"{patches},quiet")
     variables["SCENARIO_SHIM"] = str(int(variant.shim))
-    program = Path(__file__).with_name("resuming.py")
+    path = Path(__file__).with_name(program)
     with tempfile.TemporaryDirectory() as directory:
         output = os.path.join(directory, "differences")
-        status, text = execute([sys.executable, str(program), output, *names], variables, limit, directory)
+        status, text = execute([sys.executable, str(path), output, *names], variables, limit, directory)
         if status:
-            raise RuntimeError(f"{program.name} ended with status {status}:\n{text[-3000:]}")
+            raise RuntimeError(f"{program} ended with status {status}:\n{text[-3000:]}")
         found: Differences = json.loads(Path(output).read_text(encoding="utf-8"))
         return found
 
@@ -51,12 +54,13 @@ def main() -> None:
     )
     parser.add_argument("--release", required=True, help="of Lightning")
     parser.add_argument("--sets", nargs="+", default=SETS, help="stock, or values of LIGHTNING_PATCHES")
+    parser.add_argument("--program", default="resuming.py", help="sampling.py for the law of data")
     parser.add_argument("--only", nargs="+", default=(), metavar="NAME", help="configurations")
     parser.add_argument("--show", action="store_true", help="print what differs")
     options = parser.parse_args()
     print("| release | patches | configurations | differ |\n| --- | --- | ---: | ---: |")
     for patches in options.sets:
-        found = differences(options.release, patches, tuple(options.only))
+        found = differences(options.release, patches, tuple(options.only), program=options.program)
         differing = {name: stops for name, stops in found.items() if stops}
         print(f"| {options.release} | {patches} | {len(found)} | {len(differing)} |", flush=True)
         for name, stops in differing.items() if options.show else ():
