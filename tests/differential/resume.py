@@ -27,8 +27,8 @@ SETS = ("stock", "default", "all")
 """Sets of patches: stock, or values of ``LIGHTNING_PATCHES``."""
 
 Differences = dict[str, Any]
-"""By configuration, what differs. With ``resuming.py``, by stop: the first event that differs in the uninterrupted and in
-the resumed run, and True if this package has warned."""
+"""By configuration, what differs. With ``resuming.py``, by stop: the first event that differs in the uninterrupted and
+in the resumed run, and True if this package has warned."""
 
 
 def differences(

@@ -69,15 +69,14 @@ class Even(RandomSampler):
 
 
 class OwnBatches(BatchSampler):
-    """A custom batch sampler of the usual form, which Lightning can copy."""
+    """A custom batch sampler."""
 
 
 class Drawn(NamedTuple):
     """A sampler, and what it yields in an epoch.
 
     Args:
-        make: returns the sampler.
-        items: the items; in this order unless it shuffles.
+        items: the items, in this order unless it shuffles.
         shuffles: True for another order in each epoch.
         number: the number of items, if it draws some of them several times.
     """
