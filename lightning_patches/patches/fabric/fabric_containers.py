@@ -90,14 +90,14 @@ PATCH = Patch(
     ),
     upstream=Upstream(),
     impact=Impact(
-        "Batches, outputs of a Fabric module, and the state of `fabric.save` cannot contain frozen dataclasses, "
-        "ranges, or dataclasses with a tensor that is no field.",
+        "Batches, outputs of a Fabric module, and the state of `fabric.save` cannot contain ranges, frozen "
+        "dataclasses, or dataclasses that keep a tensor outside of their fields.",
         (
             "A frozen dataclass was passed to `apply_to_collection` but this is not allowed.",
             "Fabric fails on a range in a batch with 'list' object cannot be interpreted as an integer",
         ),
         error="ValueError: A frozen dataclass was passed to `apply_to_collection` but this is not allowed.",
     ),
-    note="Other containers are converted as before. In `fabric.all_reduce` and `fabric.all_gather` the error stays.",
+    note="Other containers are unchanged. In `fabric.all_reduce` and `fabric.all_gather` the error stays.",
     added="0.3.0",
 )

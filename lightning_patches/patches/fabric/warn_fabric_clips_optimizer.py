@@ -25,7 +25,8 @@ def _before(self: Any, module: Any, optimizer: Any, *_: Any, **__: Any) -> None:
             "fabric-clips-optimizer",
             f"fabric.clip_gradients clips all gradients of the optimizer together, and {others} of {len(clipped)} are "
             f"not from the {type(module).__name__} that you pass. Use an optimizer for each module, or "
-            "`torch.nn.utils.clip_grad_norm_(module.parameters(), max_norm)`.",
+            "`torch.nn.utils.clip_grad_norm_(module.parameters(), max_norm)`. If you want to clip all of "
+            "them together, set LIGHTNING_PATCHES=default,-warn-fabric-clips-optimizer.",
         )
 
 
