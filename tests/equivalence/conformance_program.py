@@ -122,6 +122,15 @@ def every_call_of_the_original_is_accepted(swapped: Swapped) -> Optional[str]:
     return None
 
 
+@CHECKS.append
+def added_method_calls_the_next_one(swapped: Swapped) -> Optional[str]:
+    """A method below it in the MRO, such as that of a mixin, must be called as without the patch."""
+    if not swapped.target.adds or not isinstance(inherited(swapped), types.FunctionType):
+        return None
+    built = swapped.patch.with_code(swapped.target)[1].build(None, NAMESPACE)
+    return None if "original" in built.__code__.co_freevars else "it does not call `original`"
+
+
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
