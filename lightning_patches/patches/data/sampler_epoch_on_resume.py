@@ -33,6 +33,7 @@ PATCH = Patch(
     changes_results=Effect("order of data", "the first epoch of a resumed run with DataLoader workers"),
     affected=(">=2.1.0,<=2.6.6",),
     targets=(Target("pytorch.loops.utilities:_select_data_fetcher", _select_data_fetcher),),
+    witnesses=("pytorch.loops.fit_loop:_FitLoop.setup_data",),
     upstream=Upstream(issues=(21938,)),
     impact=Impact(
         "A resumed run with DataLoader workers, and a DistributedSampler or another sampler that has set_epoch(), uses "
