@@ -188,8 +188,8 @@ UNPATCHED = (
         affected=(">=1.8.0,<=2.6.1", ">=2.6.4,<=2.6.6"),
         upstream=Upstream(),
         impact=Impact(
-            "Under DDP, each rank searches with its loss, and evaluates it another number of times. The ranks then "
-            "wait for each other in different collectives.",
+            "Under DDP, the line search of each rank runs the closure another number of times. The ranks then wait for "
+            "each other in different collectives.",
             (
                 "LBFGS with line_search_fn strong_wolfe hangs under DDP",
                 "training with LBFGS on several GPUs gets stuck in the first step",

@@ -37,8 +37,8 @@ PATCH = Patch(
     impact=Impact(
         "A second fit of a model that ModelPruning has pruned ends in an error about the deepcopy protocol, with the "
         "lottery ticket hypothesis and make_pruning_permanent=False.",
-        ("ModelPruning fails in a second fit: Only Tensors created explicitly support the deepcopy protocol",),
-        error="RuntimeError: Only Tensors created explicitly by ... support the deepcopy protocol...",
+        ("Only Tensors created explicitly by ... support the deepcopy protocol", "ModelPruning fails in a second fit"),
+        error="RuntimeError: Only Tensors created explicitly by ... support the deepcopy protocol at the moment. ...",
         frames=("/callbacks/pruning.py",),
     ),
     note="The second fit's winning ticket has the weights with which the second fit starts.",

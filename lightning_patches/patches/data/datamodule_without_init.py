@@ -35,7 +35,10 @@ PATCH = Patch(
     impact=Impact(
         "A LightningDataModule whose __init__ does not call super().__init__() ends in an AttributeError that names an "
         "internal attribute.",
-        ("AttributeError: 'DataModule' object has no attribute 'allow_zero_length_dataloader_with_multiple_devices'",),
+        (
+            "AttributeError: 'DataModule' object has no attribute 'allow_zero_length_dataloader_with_multiple_devices'",
+            "object has no attribute 'prepare_data_per_node'",
+        ),
         error="AttributeError: '...' object has no attribute 'prepare_data_per_node'",
         would_tell="that __init__ of the datamodule calls super().__init__()",
     ),

@@ -45,5 +45,7 @@ PATCH = Patch(
         ),
         error="MisconfigurationException: The DataLoader implementation has an error where more than one `__init__` "
         "argument can be passed to its parent's `batch_size=...` `__init__` argument. ...",
+        would_tell="how the loader is created. It is this bug if it is DataLoader(data, 4), or a subclass that passes "
+        "its positional arguments on",
     ),
 )

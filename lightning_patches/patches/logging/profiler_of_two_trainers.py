@@ -39,7 +39,10 @@ PATCH = Patch(
     impact=Impact(
         "A Trainer with an AdvancedProfiler ends in a ValueError if another Trainer with the same profiler ran within "
         "its run, for example a search in a hook.",
-        ("Attempting to stop recording an action which was never started, with one profiler in two Trainers",),
+        (
+            "Attempting to stop recording an action (...) which was never started",
+            "one AdvancedProfiler in two Trainers",
+        ),
         error="ValueError: Attempting to stop recording an action (...) which was never started.",
         would_tell="that a Trainer with the same profiler ran in a hook",
     ),

@@ -27,8 +27,11 @@ PATCH = Patch(
     impact=Impact(
         "fit ends in an error about inference tensors if validate, test or predict ran before with the same metric of "
         "torchmetrics.",
-        ("Inplace update to inference tensor outside InferenceMode is not allowed after trainer.validate()",),
-        error="RuntimeError: Inplace update to inference tensor outside InferenceMode is not allowed...",
+        (
+            "Inplace update to inference tensor outside InferenceMode is not allowed",
+            "fit fails on a torchmetrics metric after trainer.validate()",
+        ),
+        error="RuntimeError: Inplace update to inference tensor outside InferenceMode is not allowed.",
         frames=("/torchmetrics/",),
         would_tell="that validate, test or predict ran earlier with the same module",
     ),
