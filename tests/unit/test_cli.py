@@ -454,27 +454,15 @@ class TestShow:
 
     def test_show_finds_the_diffs_of_a_checkout(self, tmp_path, monkeypatch, capsys):
         (tmp_path / "upstream" / "diffs").mkdir(parents=True)
-        for name in (DEVICE, f"{DEVICE}-2.1", UNMASKED):
+        for name in (DEVICE, UNMASKED):
             (tmp_path / "upstream" / "diffs" / f"{name}.patch").write_text(f"+ line of {name}\n")
         monkeypatch.setattr(records, "DIFFS", tmp_path / "upstream" / "diffs")
         assert cli.main(["show", DEVICE]) == 0
         text = capsys.readouterr().out
         assert f"upstream/diffs/{DEVICE}.patch\n\n+ line of {DEVICE}\n" in text
-        assert f"+ line of {DEVICE}-2.1" in text
         assert UNMASKED not in text
         assert cli.main(["show", DEVICE, "--no-diff"]) == 0
         assert "+ line of" not in capsys.readouterr().out
-
-    def test_diff_belongs_to_the_longest_matching_name(self, tmp_path, monkeypatch):
-        short, long = all_patches()[0], all_patches()[1]
-        monkeypatch.setattr(records, "DIFFS", tmp_path / "upstream" / "diffs")
-        patches = (_renamed(short, "loader"), _renamed(long, "loader-length"))
-        monkeypatch.setattr(records.catalogue, "all_patches", lambda: patches)
-        (tmp_path / "upstream" / "diffs").mkdir(parents=True)
-        for name in ("loader", "loader-2.1", "loader-length"):
-            (tmp_path / "upstream" / "diffs" / f"{name}.patch").touch()
-        assert [path.stem for path in records.diffs(patches[0])] == ["loader-2.1", "loader"]
-        assert [path.stem for path in records.diffs(patches[1])] == ["loader-length"]
 
 
 class TestOutput:
@@ -880,7 +868,3 @@ def on_terminal(command: list[str], env: dict[str, str], statuses: tuple[int, ..
         process.wait()
         os.close(ours)
     return shown.decode()
-
-
-def _renamed(patch, name):
-    return patch._replace(name=name)
