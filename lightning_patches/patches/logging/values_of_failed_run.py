@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Iterator
 
 from lightning_patches.patch import Effect, Impact, Patch, Target
-from lightning_patches.patches.loops._way_out import after_stage
+from lightning_patches.patches.loops._way_out import after_stage, module_of
 
 _LEFT = "_metrics_of_failed_run"
 """Attribute of a module whose run failed: the metrics that were logged since their last reset, by stage."""
@@ -33,7 +33,8 @@ def _reset(loop: Any, stage: str) -> None:
     results: Any = getattr(loop, "_results", {})
     if any(map(_is_left, results.values())):
         results.reset()
-    left: dict[str, list[Any]] = vars(loop.trainer.lightning_module).get(_LEFT, {})
+    module = module_of(loop.trainer)
+    left: dict[str, list[Any]] = {} if module is None else vars(module).get(_LEFT, {})
     for metric in left.pop(stage, ()):
         metric.reset()
 

@@ -32,6 +32,11 @@ def after_stage(restore: Callable[[Any], None], on_error_only: bool = True) -> C
     return build
 
 
+def module_of(trainer: Any) -> Any:
+    """Return the module of a run. The property ``lightning_module`` is the strategy's, which may be the program's."""
+    return object.__getattribute__(trainer.strategy, "__dict__").get("_lightning_module")
+
+
 def named_modules(module: Any, name: str = "", seen: frozenset[int] = frozenset()) -> Iterator[tuple[str, Any]]:
     """Yield the names and modules of ``named_modules()``, which is not called, since the program may override it."""
     if module is not None and id(module) not in seen:

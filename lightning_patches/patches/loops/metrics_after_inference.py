@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from lightning_patches.patch import Impact, Patch, Target
-from lightning_patches.patches.loops._way_out import after_stage, named_modules
+from lightning_patches.patches.loops._way_out import after_stage, module_of, named_modules
 
 
 def _leave_inference(trainer: Any) -> None:
     """Replace the states that a metric's reset() has created in inference mode by normal tensors."""
     if trainer.training:
         return
-    for _, module in named_modules(trainer.lightning_module):
+    for _, module in named_modules(module_of(trainer)):
         states = vars(module)
         for name in states.get("_defaults", ()):
             if getattr(states.get(name), "is_inference", bool)():
