@@ -168,7 +168,7 @@ def test_failed_test_is_repeated_alone(checkout, tmp_path):
     part = proven(checkout, "compiled")
     assert part.total == "2 passed, 1 failed"
     assert part.notes == ["test_compiled: test_unsteady failed among other tests, and passed alone"]
-    assert [line.partition(":")[0] for line in part.wrong] == ["test_invalid_arguments_are_refused"]
+    assert [line.split(": ")[:2] for line in part.wrong] == [["test_compiled", "test_invalid_arguments_are_refused"]]
 
 
 def test_crashed_second_run_keeps_the_failure(checkout, tmp_path):
