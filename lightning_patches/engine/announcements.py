@@ -17,10 +17,9 @@ def _needless(plan: Plan) -> dict[str, str]:
     """Return why the patches of a requested name or number do nothing for this release, for one patch of each."""
     found = {}
     for names in plan.selection.requested:
-        decisions = {name: plan.decisions[name] for name in sorted(names)}
-        if all(decision.verdict in gate.ELSEWHERE for decision in decisions.values()):
-            name, decision = next(iter(decisions.items()))
-            found[name] = decision.reason
+        selected = sorted(names.intersection(plan.decisions))  # a later item may have removed some
+        if selected and all(plan.decisions[name].verdict in gate.ELSEWHERE for name in selected):
+            found[selected[0]] = plan.decisions[selected[0]].reason
     return found
 
 

@@ -499,6 +499,18 @@ def test_requested_patch_that_the_release_does_not_need_is_named(
     assert "toy is not applied" not in printed
 
 
+def test_requested_patch_that_a_later_item_removes_is_not_named(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.install()
+    other = toy(METHOD, name="other")
+    patcher = world.patcher(toy(), other)
+    patcher.activate(toggle.parse("toy,other,-other", (toy(), other)))
+    assert world.load().compute(3) == 60
+    printed = capsys.readouterr().err
+    assert "1 fix " in printed and "not applied" not in printed and "internal error" not in printed
+
+
 # ---------------------------------------------------------------- all or nothing
 
 
