@@ -87,11 +87,11 @@ def problems() -> list[str]:
 def disagreements(readme: Path) -> list[str]:
     """Return the rows of the README's table that disagree with the record of the linked patch."""
     wrong = []
-    row = re.compile(r"^\| \[.*\]\(upstream/patches/\w+\.md#([\w-]+)\) \|.*\| ([^|]+) \| \[(\d+)\]\(\S+\) \|$")
+    row = re.compile(r"^\| \[.*\]\(lightning_patches/patches/\w+/(\w+)\.py\) \|.*\| ([^|]+) \| \[(\d+)\]\(\S+\) \|$")
     for found in filter(None, map(row.match, readme.read_text("utf-8").splitlines())):
-        name, releases, number = found.groups()
-        (patch,) = catalogue.find(name)
+        module, releases, number = found.groups()
+        (patch,) = catalogue.find(module.replace("_", "-"))
         if releases != records.affected(patch) or int(number) not in patch.numbers:
             meant = f"{records.affected(patch)} (numbers {', '.join(map(str, patch.numbers))})"
-            wrong.append(f"{readme.name} says {releases} ({number}) for {name}; the record says {meant}")
+            wrong.append(f"{readme.name} says {releases} ({number}) for {patch.name}; the record says {meant}")
     return wrong

@@ -8,17 +8,12 @@ from pathlib import Path
 import pytest
 
 from lightning_patches import patches as catalogue
-from lightning_patches.known import records
 from tests.support.scripts import load
 from tests.support.variants import ROOT, Variant, environment_of
 
 README = (ROOT / "README.md").read_text()
 MANUAL = (ROOT / "upstream" / "MANUAL.md").read_text()
 UPSTREAM = (ROOT / "upstream" / "README.md").read_text()
-
-
-def _section(title: str, page: str = README) -> str:
-    return re.split(rf"\n## {re.escape(title)}\n", page)[1].split("\n## ")[0]
 
 
 def _titles(page: str) -> set[str]:
@@ -44,18 +39,11 @@ def test_links_lead_somewhere() -> None:
         assert (ROOT / named).exists(), named
 
 
-def test_every_patch_is_described_on_the_page_of_its_subject() -> None:
+def test_index_links_every_patch() -> None:
     index = (ROOT / "upstream" / "PATCHES.md").read_text()
     pages = load("_patch_pages.py")
     for patch in catalogue.all_patches():
-        address = pages.link(patch)
-        assert f'<a id="{patch.name}"></a>[`{patch.name}`]({address})' in index
-        page = _section(patch.name, (ROOT / "upstream" / address.partition("#")[0]).read_text())
-        for wanted in (
-            *(patch.title, patch.impact.summary, patch.impact.error, patch.note, records.affected(patch)),
-            *(*patch.impact.symptoms, *map(str, patch.numbers)),
-        ):
-            assert wanted in page, (patch.name, wanted)
+        assert f'<a id="{patch.name}"></a>[`{patch.name}`]({pages.link(patch)})' in index
 
 
 def test_files_and_items_that_it_names_exist() -> None:
