@@ -107,17 +107,20 @@ def growth(options: argparse.Namespace) -> Rows:
     return rows
 
 
+def used() -> tuple[int, int]:
+    """Python's objects, and resident kilobytes."""
+    gc.collect()
+    status = Path("/proc/self/status").read_text()
+    return len(gc.get_objects()), int(status.partition("VmRSS:")[2].split()[0])
+
+
+def growth_since(before: tuple[int, int]) -> list[int]:
+    return [after - earlier for earlier, after in zip(before, used())]
+
+
 def grow_in_variant(options: argparse.Namespace) -> None:
     """Run the steps, then the fits, and observe the growth after the first fifth of each."""
     variant = scenario()
-
-    def used() -> tuple[int, int]:
-        gc.collect()
-        status = Path("/proc/self/status").read_text()
-        return len(gc.get_objects()), int(status.partition("VmRSS:")[2].split()[0])
-
-    def growth_since(before: tuple[int, int]) -> list[int]:
-        return [after - earlier for earlier, after in zip(before, used())]
 
     class Model(linear(variant)):  # type: ignore[misc]
         def __init__(self, first: int = -1) -> None:
@@ -188,61 +191,63 @@ def programs(options: argparse.Namespace) -> Rows:
     return rows
 
 
+class Clock:
+    """Reads the time twice in a block: on some machines, reading it costs as much as a step."""
+
+    def __init__(self) -> None:
+        self.steps, self.begun = 0, 0.0
+
+    def step(self) -> None:
+        if self.steps % BLOCK == SKIPPED:
+            self.begun = time.process_time()
+        self.steps += 1
+
+    def spent(self) -> float:
+        """Microseconds per step."""
+        return 1e6 * (time.process_time() - self.begun) / (BLOCK - SKIPPED)
+
+
+class Switch(Clock):
+    """Runs one block with the patches, the next without, and a block of the plain loop before each pair."""
+
+    def __init__(self, plain: Callable[[], float]) -> None:
+        super().__init__()
+        self.active = False
+        self.plain = plain
+        self.times: dict[str, list[float]] = {"plain": [], "shim": [], "stock": []}
+
+    def step(self) -> None:
+        import lightning_patches
+
+        if self.steps % BLOCK == 0:
+            if self.steps:
+                self.times["shim" if self.active else "stock"].append(self.spent())
+            if self.active:
+                assert not lightning_patches.deactivate()
+            else:
+                self.times["plain"].append(self.plain())
+                lightning_patches.activate("default,quiet")
+            self.active = not self.active
+            gc.collect()  # collects garbage of the step before
+        super().step()
+
+
 def time_in_variant(options: argparse.Namespace) -> None:
     """Time a program, block by block."""
     variant = scenario()
     import torch
 
-    import lightning_patches
-
     pl, Fabric = variant.pytorch(), variant.fabric().Fabric  # noqa: N806
     data = batches(4 * (2 * options.blocks + 1) * BLOCK)
-    spent: dict[str, list[float]] = {"plain": [], "shim": [], "stock": []}
-
-    class Clock:
-        """Reads the time twice in a block: on some machines, reading it costs as much as a step."""
-
-        def __init__(self) -> None:
-            self.steps, self.begun = 0, 0.0
-
-        def step(self) -> None:
-            if self.steps % BLOCK == SKIPPED:
-                self.begun = time.process_time()
-            self.steps += 1
-
-        def spent(self) -> float:
-            """Microseconds per step."""
-            return 1e6 * (time.process_time() - self.begun) / (BLOCK - SKIPPED)
-
-    class Switch(Clock):
-        """Runs one block with the patches, the next without, and a block of the plain loop before each pair."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.active = False
-
-        def step(self) -> None:
-            if self.steps % BLOCK == 0:
-                if self.steps:
-                    spent["shim" if self.active else "stock"].append(self.spent())
-                if self.active:
-                    assert not lightning_patches.deactivate()
-                else:
-                    spent["plain"].append(plain())
-                    lightning_patches.activate("default,quiet")
-                self.active = not self.active
-                gc.collect()  # collects garbage of the step before
-            super().step()
 
     class Model(linear(variant)):  # type: ignore[misc]
         def __init__(self, logs: int = 0, teacher: bool = False) -> None:
             super().__init__()
             self.teacher = torch.nn.Linear(8, 1).requires_grad_(False).eval() if teacher else None
             self.names = [f"metric_{number}" for number in range(logs)]
-            self.clock = Switch()
 
         def training_step(self, batch: Any, batch_idx: int) -> Any:
-            self.clock.step()
+            clock.step()
             aim = 0 if self.teacher is None else self.teacher(batch[0])
             loss = (self.layer(batch[0]) - aim).mean()
             for name in self.names:
@@ -265,19 +270,18 @@ def time_in_variant(options: argparse.Namespace) -> None:
             optimizer.step()
         return clock.spent()
 
-    def plain() -> float:
-        return loop(Clock(), BLOCK, lambda *given: given, lambda loss: loss.backward())
+    clock = Switch(lambda: loop(Clock(), BLOCK, lambda *given: given, lambda loss: loss.backward()))
 
     def fabric() -> None:
         used = Fabric(accelerator="cpu", devices=1)
         setup = lambda *given: (*used.setup(*given[:2]), used.setup_dataloaders(given[2]))  # noqa: E731
-        loop(Switch(), None, setup, used.backward)
+        loop(clock, None, setup, used.backward)
 
     def accelerate() -> None:
         from accelerate import Accelerator
 
         used = Accelerator(cpu=True)
-        loop(Switch(), None, used.prepare, used.backward)
+        loop(clock, None, used.prepare, used.backward)
 
     kinds: dict[str, Callable[[], Any]] = {
         **{f"{logs} log{'s' * (logs != 1)}": functools.partial(train, logs=logs) for logs in (0, 1, 10, 50)},
@@ -287,7 +291,7 @@ def time_in_variant(options: argparse.Namespace) -> None:
         "accelerate": accelerate,
     }
     kinds[options.programs[0]]()
-    variant.observe(microseconds=spent)
+    variant.observe(microseconds=clock.times)
 
 
 IN_VARIANT = {"growth": grow_in_variant, "programs": time_in_variant}

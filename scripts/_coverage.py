@@ -68,19 +68,25 @@ def problems() -> list[str]:
             if {*fix.numbers} & {*patch.numbers} and not re.search(rf"\b{re.escape(patch.name)}\b", fix.reason):
                 problem = f"#{fix.numbers[0]} is {fix.verdict!r} in coverage.txt, but {patch.name} fixes it"
                 wrong.append(f"{problem}: remove the line, or name the patch and what it does not fix")
-    for line in NUMBERS.read_text("utf-8").splitlines():
-        if not line.startswith("#"):
-            release, _, numbers = line.partition(":")
-            missing = [number for number in numbers.split() if int(number) not in verdicts]
-            wrong += [f"{release}: fix #{n} has no verdict in lightning_patches/known/coverage.txt" for n in missing]
-    for patch in catalogue.all_patches():
-        for number, _ in patch.upstream.others:
-            if number not in patch.upstream.pull_requests:
-                wrong.append(f"#{number} is not a pull request of {patch.name}")
-    for bug in UNPATCHED:
-        for number in bug.upstream.pull_requests:
-            if number not in verdicts or verdicts[number].verdict != "not patchable":
-                wrong.append(f"#{number}, of the known bug {bug.name}, is not marked as not patchable")
+    lines = [line.partition(":") for line in NUMBERS.read_text("utf-8").splitlines() if not line.startswith("#")]
+    wrong += [
+        f"{release}: fix #{number} has no verdict in lightning_patches/known/coverage.txt"
+        for release, _, numbers in lines
+        for number in numbers.split()
+        if int(number) not in verdicts
+    ]
+    wrong += [
+        f"#{number} is not a pull request of {patch.name}"
+        for patch in catalogue.all_patches()
+        for number, _ in patch.upstream.others
+        if number not in patch.upstream.pull_requests
+    ]
+    wrong += [
+        f"#{number}, of the known bug {bug.name}, is not marked as not patchable"
+        for bug in UNPATCHED
+        for number in bug.upstream.pull_requests
+        if number not in verdicts or verdicts[number].verdict != "not patchable"
+    ]
     return wrong
 
 

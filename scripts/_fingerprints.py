@@ -7,7 +7,6 @@ import re
 import runpy
 import sys
 import textwrap
-import zipfile
 from functools import cache
 from pathlib import Path
 from typing import Any, Callable, Optional
@@ -121,31 +120,23 @@ def _read(modules: list[str], locations: list[str], older: set[str]) -> tuple[di
     releases, older_releases = _releases.versions("lightning"), _releases.older_versions()
     files: dict[str, Any] = {namespace: {module: {} for module in modules} for namespace in distributions.PARTS}
     functions: dict[str, Any] = {location: {} for location in locations if location.partition(":")[0] in modules}
-    digests: dict[tuple[str, bytes], Any] = {}  # many releases ship the same file: parse each once
+    digests: dict[tuple[str, str], Any] = {}  # many releases ship the same file: parse each once
     for index, version in enumerate([*releases, *older_releases] if modules else []):
-        for distribution, namespace in _releases.NAMESPACES.items():
-            if version in older_releases and distribution != "pytorch-lightning":
-                continue
-            with zipfile.ZipFile(_releases.wheel(distribution, version)) as archive:
-                names = set(archive.namelist())
-                for module in modules:
-                    if module.partition(".")[0] not in distributions.PARTS[namespace]:
-                        continue
-                    here = [location for location in functions if location.partition(":")[0] == module]
-                    if version in older_releases:
-                        here = [location for location in here if location in older]
-                    if not here:
-                        continue
-                    stem = distributions.module_name(namespace, module).replace(".", "/")
-                    path = next((p for p in (f"{stem}.py", f"{stem}/__init__.py") if p in names), None)
-                    content = archive.read(path) if path else b""
-                    if path:
-                        files[namespace][module].setdefault(fingerprints.file_digest(content), set()).add(index)
-                    for location in here:
-                        key = (location, content)
-                        if key not in digests:
-                            digests[key] = fingerprints.function_digest(content.decode(), location.partition(":")[2])
-                        functions[location].setdefault(digests[key] or fingerprints.ABSENT, set()).add(index)
+        is_old = version in older_releases
+        for distribution, namespace in list(_releases.NAMESPACES.items())[is_old:]:  # old ones: only the second
+            read = _releases.reader(distribution, version)
+            for location in functions:
+                module, _, attribute = location.partition(":")
+                if module.partition(".")[0] not in distributions.PARTS[namespace] or (is_old and location not in older):
+                    continue
+                stem = distributions.module_name(namespace, module).replace(".", "/")
+                found = [text for text in (read(f"{stem}.py"), read(f"{stem}/__init__.py")) if text is not None]
+                content = found[0] if found else ""
+                if found:
+                    files[namespace][module].setdefault(fingerprints.file_digest(content.encode()), set()).add(index)
+                if (location, content) not in digests:
+                    digests[location, content] = fingerprints.function_digest(content, attribute)
+                functions[location].setdefault(digests[location, content] or fingerprints.ABSENT, set()).add(index)
         if sys.stderr.isatty():
             count = len(releases) + len(older_releases)
             end = "\n" if index + 1 == count else ""

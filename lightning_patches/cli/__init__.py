@@ -125,23 +125,7 @@ def _finish() -> bool:
 
 def _run(arguments: list[str]) -> int:
     try:
-        if "_ARGCOMPLETE" in os.environ:
-            _complete()
-        parser = _parser(arguments)
-        if not arguments:
-            parser.print_help(sys.stderr)
-            return USAGE
-        if not arguments[0].startswith("-") and arguments[0] not in commands():
-            parser.error(_unknown(arguments[0]))
-        arguments, program = _split(arguments)
-        args = parser.parse_args(arguments)
-        args.program = program
-        activation.set_interrupt(raises=True)
-        try:
-            status: int = args.run(args)
-        finally:
-            activation.set_interrupt(raises=False)
-        return status
+        return _run_command(arguments)
     except SystemExit as ended:  # argparse: --help, --version, or a wrong option
         return ended.code if isinstance(ended.code, int) else USAGE
     except LightningPatchesError as error:
@@ -154,22 +138,39 @@ def _run(arguments: list[str]) -> int:
             raise
         _output.complain(f"{PROGRAM}: {error}; {startup.remedy(error)}.")
         return USAGE
-    except BrokenPipeError:
-        return OK  # the reader of our output has closed the pipe
-    except KeyboardInterrupt:
-        return 130
+    except (BrokenPipeError, KeyboardInterrupt) as ended:  # the pipe: its reader has closed it
+        return OK if isinstance(ended, BrokenPipeError) else 130
     except Exception as error:
         if isinstance(error, FileNotFoundError) and _is_working_directory_gone():
             return USAGE  # `main` prints the cause
-        if os.environ.get(TRACEBACK):
-            for line in traceback.format_exc().splitlines():
-                _output.complain(line)
+        for line in traceback.format_exc().splitlines() if os.environ.get(TRACEBACK) else ():
+            _output.complain(line)
         _output.complain(
             f"{PROGRAM}: {type(error).__name__}: {_output.shown(str(error)[:2000])}. This is a bug in {PROGRAM} "
             f"{lightning_patches.__version__}. Please report this line and the command in an issue of its repository. "
             f"With {TRACEBACK}=1 it prints a traceback."
         )
         return USAGE
+
+
+def _run_command(arguments: list[str]) -> int:
+    if "_ARGCOMPLETE" in os.environ:
+        _complete()
+    parser = _parser(arguments)
+    if not arguments:
+        parser.print_help(sys.stderr)
+        return USAGE
+    if not arguments[0].startswith("-") and arguments[0] not in commands():
+        parser.error(_unknown(arguments[0]))
+    arguments, program = _split(arguments)
+    args = parser.parse_args(arguments)
+    args.program = program
+    activation.set_interrupt(raises=True)
+    try:
+        status: int = args.run(args)
+    finally:
+        activation.set_interrupt(raises=False)
+    return status
 
 
 def _complete() -> None:

@@ -163,48 +163,37 @@ def parse_yaml(text: str) -> Any:
 
 def _built(yaml: Any, events: Iterator[Any]) -> Any:
     """Build the data of a YAML document from its events, since some builds of libyaml crash on deep nesting."""
-    documents: list[Any] = []
-    containers: list[tuple[Any, Any]] = [(documents, None)]
-    keys: list[Any] = []  # for each open mapping, the key whose value comes next, or None
+    opened: list[tuple[Any, list[Any]]] = [(None, [])]
+    """The collections that have not ended: the event of each, and its items. The first contains the documents."""
     anchors: dict[str, Any] = {}
-
-    def add(value: Any) -> None:
-        container = containers[-1][0]
-        if isinstance(container, list):
-            container.append(value)
-        elif keys[-1] is None:
-            if not isinstance(value, str):
-                raise MalformedError("a key is not text")
-            keys[-1] = value
-        else:
-            container[keys[-1]] = value
-            keys[-1] = None
-
     for event in events:
-        if isinstance(event, yaml.ScalarEvent):
-            value = YamlText(event.value)
-            value.line = event.start_mark.line + (2 if event.style in ("|", ">") else 1)
-            add(value)
-            anchors[event.anchor] = value
-        elif isinstance(event, yaml.AliasEvent):
-            if event.anchor not in anchors:
-                raise MalformedError(f"line {event.start_mark.line + 1} is not valid YAML")
-            add(anchors[event.anchor])
-        elif isinstance(event, yaml.CollectionStartEvent):
-            if len(containers) > MAX_DEPTH:
+        if isinstance(event, yaml.CollectionStartEvent):
+            if len(opened) > MAX_DEPTH:
                 raise MalformedError("it is nested too deeply")
-            is_mapping = isinstance(event, yaml.MappingStartEvent)
-            containers.append(({} if is_mapping else [], event.anchor))
-            keys += [None] * is_mapping
-        elif isinstance(event, yaml.CollectionEndEvent):
-            value, anchor = containers.pop()
-            if isinstance(value, dict):
-                keys.pop()
-            add(value)
-            anchors[anchor] = value
+            opened.append((event, []))
+        elif isinstance(event, (yaml.NodeEvent, yaml.CollectionEndEvent)):
+            if isinstance(event, yaml.ScalarEvent):
+                value: Any = YamlText(event.value)
+                value.line = event.start_mark.line + (2 if event.style in ("|", ">") else 1)
+            elif isinstance(event, yaml.AliasEvent):
+                if event.anchor not in anchors:
+                    raise MalformedError(f"line {event.start_mark.line + 1} is not valid YAML")
+                value = anchors[event.anchor]
+            else:
+                event, value = opened.pop()
+                value = _mapping(value) if isinstance(event, yaml.MappingStartEvent) else value
+            opened[-1][1].append(value)
+            anchors[event.anchor] = value
+    documents = opened[0][1]
     if len(documents) > 1:
         raise MalformedError("it has more than one document")
     return documents[0] if documents else None
+
+
+def _mapping(items: list[Any]) -> dict[str, Any]:
+    if not all(isinstance(key, str) for key in items[::2]):
+        raise MalformedError("a key is not text")
+    return dict(zip(items[::2], items[1::2]))
 
 
 def _library(format_: str, remedy: str, *names: str) -> Any:

@@ -91,17 +91,20 @@ def look_through(source: bytes, start_method: str = "fork") -> Iterator[Place]:
             yield TOUCHES_CUDA, node.lineno, _text(lines, node)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            for keyword in node.keywords:
-                value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
-                if keyword.arg in ("strategy", "start_method") and value in (*_FORKING, "fork"):
-                    yield FORKS, node.lineno, f"{keyword.arg}={value!r}"
-            if _name(node.func).endswith("set_start_method") and node.args:
-                method = node.args[0]
-                if isinstance(method, ast.Constant) and method.value == "fork":
-                    yield FORKS, node.lineno, _text(lines, node)
+            yield from ((FORKS, node.lineno, how) for how in _forks(node, lines))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("file:///"):
             yield FILE_RENDEZVOUS, node.lineno, node.value
     yield from _worker_places(tree, calls, start_method)
+
+
+def _forks(call: ast.Call, lines: list[bytes]) -> Iterator[str]:
+    for keyword in call.keywords:
+        value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+        if keyword.arg in ("strategy", "start_method") and value in (*_FORKING, "fork"):
+            yield f"{keyword.arg}={value!r}"
+    method = call.args[0] if call.args and _name(call.func).endswith("set_start_method") else None
+    if isinstance(method, ast.Constant) and method.value == "fork":
+        yield _text(lines, call)
 
 
 def _import_places(tree: ast.Module, lines: list[bytes]) -> Iterator[Place]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Callable, Iterable
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator
 
 from lightning_patches.engine.functions import DESCRIPTORS, MISSING, function_of
 from lightning_patches.engine.hooks import ROOT_PACKAGES
@@ -80,30 +80,32 @@ def find(wanted: dict[int, Any]) -> dict[int, list[str]]:
         The names of the places for each function, such as ``"helpers.Loader.load"`` or ``"helpers.TABLE['load']"``.
     """
     found: dict[int, list[str]] = {}
-
-    # Use type() and not isinstance(), which reads __class__: a proxy may then import its target, warn
-    # (torch.distributed.reduce_op) or raise.
-    def check(value: Any, place: str, key: Any = MISSING) -> None:
-        function = function_of(value) if issubclass(type(value), DESCRIPTORS) else value
-        if wanted.get(id(function)) is function and function is not None:
-            found.setdefault(id(function), []).append(place if key is MISSING else f"{place}[{key!r}]")
-
     for module in all_modules() if wanted else ():
         contents = _contents(module)
         home = contents.get("__name__")
         if home is None:
             home = next((key for key, other in list(sys.modules.items()) if other is module), "?")
         for name, value in list(contents.items()):
-            place = f"{home}.{name}"
-            check(value, place)
-            if issubclass(type(value), type):
-                attributes = _contents_of_class(value) or {}  # None for a C type that was not used yet
-                for key, item in list(attributes.items()) if attributes.get("__module__") == home else ():
-                    check(item, f"{place}.{key}")
-            elif type(value) is dict and not name.startswith("__"):
-                for key, item in list(value.items()):
-                    check(item, place, key)
-            elif type(value) in (list, tuple):
-                for index, item in enumerate(list(value)):
-                    check(item, place, index)
+            for item, place, key in _held(home, name, value):
+                function = function_of(item) if issubclass(type(item), DESCRIPTORS) else item
+                if wanted.get(id(function)) is function and function is not None:
+                    found.setdefault(id(function), []).append(place if key is MISSING else f"{place}[{key!r}]")
     return found
+
+
+def _held(home: str, name: str, value: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Yield a variable of a module, and what it contains: each with its place, and its key if it is in a collection.
+
+    Use type() and not isinstance(), which reads ``__class__``: a proxy may then import its target, warn
+    (torch.distributed.reduce_op) or raise.
+    """
+    place = f"{home}.{name}"
+    yield value, place, MISSING
+    if issubclass(type(value), type):
+        attributes = _contents_of_class(value) or {}  # None for a C type that was not used yet
+        for key, item in list(attributes.items()) if attributes.get("__module__") == home else ():
+            yield item, f"{place}.{key}", MISSING
+    elif type(value) is dict and not name.startswith("__"):
+        yield from ((item, place, key) for key, item in list(value.items()))
+    elif type(value) in (list, tuple):
+        yield from ((item, place, index) for index, item in enumerate(list(value)))

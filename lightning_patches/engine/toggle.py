@@ -84,33 +84,29 @@ def parse(spec: Optional[str], patches: Iterable[Patch]) -> Selection:
     items = split(spec or "")
     if not items:
         return Selection(default, spec=None)
+    sets: dict[str, frozenset[str]] = {
+        **dict.fromkeys(DEFAULT_WORDS, default),
+        **dict.fromkeys(NOTHING_WORDS, frozenset()),
+        ALL_WORD: frozenset(patch.name for patch in catalogue),
+        SAME_RESULTS_WORD: frozenset(patch.name for patch in catalogue if patch.default and not patch.changes_results),
+    }
     names: Optional[frozenset[str]] = None
-    flags: set[str] = set()
     requested: list[frozenset[str]] = []
     for item in items:
-        if item in FLAG_WORDS:
-            flags.add(item)
-        elif item in DEFAULT_WORDS:
-            names = default
-        elif item in NOTHING_WORDS:
-            names = frozenset()
-        elif item == ALL_WORD:
-            names = frozenset(patch.name for patch in catalogue)
-        elif item == SAME_RESULTS_WORD:
-            names = frozenset(patch.name for patch in catalogue if patch.default and not patch.changes_results)
-        else:
-            excluded = _exclusion(item, catalogue)
-            if excluded is not None:
-                names = (default if names is None else names) - excluded
-            else:
-                if names is None:
-                    names = frozenset(patch.name for patch in catalogue if patch.for_import)
-                selected = _selected(item, catalogue, item)
-                names |= selected
-                if item not in WORDS and item not in GROUPS:
-                    requested.append(selected)
+        excluded = _exclusion(item, catalogue)
+        if item in sets:
+            names = sets[item]
+        elif excluded is not None:
+            names = (default if names is None else names) - excluded
+        elif item not in FLAG_WORDS:
+            if names is None:
+                names = frozenset(patch.name for patch in catalogue if patch.for_import)
+            selected = _selected(item, catalogue, item)
+            names |= selected
+            if item not in WORDS and item not in GROUPS:
+                requested.append(selected)
     names = default if names is None else names
-    return Selection(names, "strict" in flags, "quiet" in flags, spec, tuple(requested))
+    return Selection(names, "strict" in items, "quiet" in items, spec, tuple(requested))
 
 
 def _exclusion(item: str, catalogue: tuple[Patch, ...]) -> Optional[frozenset[str]]:

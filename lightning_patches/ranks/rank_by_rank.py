@@ -164,7 +164,7 @@ class _Turns:
         while True:
             taken: Optional[int] = None
             inside: list[Record] = []
-            try:
+            with contextlib.ExitStack() as unused:
                 for path in self._paths:
                     descriptor, free = _lock(path)
                     record = _read(descriptor)
@@ -172,12 +172,11 @@ class _Turns:
                         os.close(descriptor)
                     else:
                         taken = descriptor
+                        unused.callback(os.close, taken)
                     self._raise_if_dead(record, free)
                     if not free:
                         inside.append(record.get("inside") or {})
                         if self._is_of_parent(inside[-1]):
-                            if taken is not None:
-                                os.close(taken)
                             return None
                 if taken is not None:
                     record = _read(taken)
@@ -185,11 +184,8 @@ class _Turns:
                     _write(taken, {"inside": me, "raised": self._raised(record)})
                     self._turn = _name_of_turn(me)
                     os.environ[_TURNS] = " ".join([*_inherited_turns(), self._turn])
+                    unused.pop_all()
                     return taken
-            except BaseException:
-                if taken is not None:
-                    os.close(taken)
-                raise
             if time.monotonic() >= deadline:
                 holders = "; ".join(self._describe(record) for record in inside)
                 raise RankByRankTimeoutError(

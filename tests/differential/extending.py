@@ -164,24 +164,19 @@ class Own:
         if isinstance(value, staticmethod):
             signature = inspect.signature(value.__func__)
             return staticmethod(_documented(name, signature, functools.partial(around, value.__func__)))
-        if isinstance(value, classmethod):
+        is_of_class = isinstance(value, classmethod)
+        function = value.__func__ if is_of_class else value
 
-            def of_class(owner: Any, *arguments: Any, **named: Any) -> Any:
-                return around(value.__func__.__get__(owner), *arguments, **named)
+        def bound(owner: Any, *arguments: Any, **named: Any) -> Any:
+            return around(function.__get__(owner), *arguments, **named)
 
-            of_class.__name__ = name
-            return classmethod(of_class)
-
-        def of_object(owner: Any, *arguments: Any, **named: Any) -> Any:
-            return around(value.__get__(owner), *arguments, **named)
-
-        of_object.__name__ = name
-        if self.kind == "any arguments":
-            return of_object
+        bound.__name__ = name
+        if is_of_class or self.kind == "any arguments":
+            return classmethod(bound) if is_of_class else bound
         signature = inspect.signature(value)
         if self.kind == "fewer arguments" and random.Random(f"{self.spec['at']} {part} {name}").random() < 0.1:
             signature = signature.replace(parameters=[p for p in signature.parameters.values() if p.default is p.empty])
-        return _documented(name, signature, of_object)
+        return _documented(name, signature, bound)
 
     def _reads(self, part: str) -> Any:
         """Return ``__getattribute__`` that notes which attributes Lightning reads."""
@@ -226,8 +221,7 @@ def wrap(location: str, how: str) -> None:
     try:
         owner: Any = torch if name == "torch" else module(name)
         *path, name = attribute.split(".")
-        for step in path:
-            owner = getattr(owner, step)
+        owner = functools.reduce(getattr, path, owner)
     except (AttributeError, ImportError):  # this release does not have it
         return
     raw = inspect.getattr_static(owner, name, None)

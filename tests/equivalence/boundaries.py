@@ -218,12 +218,9 @@ def _affected(one: Boundary, run: Run) -> Iterator[str]:
     if not shows_bug(row, stock):
         yield f"stock does not show the bug: {short(stock)}"
     fixed_in = official(row)
-    if fixed_in is not None:
-        reference = run(row, Variant(one.distribution, fixed_in))
-        expected = view(part(row.compare), reference)
-    else:
-        reference = run(row, stock_variant, None, row.like, row.like_variables)
-        expected = view(part(row.compare if row.compare_like is None else row.compare_like), reference)
+    like = (stock_variant, None, row.like, row.like_variables)
+    reference = run(row, *(like if fixed_in is None else (Variant(one.distribution, fixed_in),)))
+    expected = view(part(row.compare if fixed_in or row.compare_like is None else row.compare_like), reference)
     if fixed_in is None and row.like is None and not row.like_variables:
         expected["ended well"] = True  # the recommended usage is part of the stock run, which may end with the bug
     elif not reference.ok or shows_bug(row, reference):

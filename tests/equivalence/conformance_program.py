@@ -54,6 +54,12 @@ class Swapped:
     original: Any = ABSENT
     overridden_when_patched: Optional[bool] = None
 
+    def __str__(self) -> str:
+        return f"{self.patch.name} {self.target.location}"
+
+    def fail(self, check: str, detail: str) -> None:
+        fail(check, detail, self.patch.name, self.target.location)
+
     @property
     def function(self) -> Any:
         return function_of(self.patched)
@@ -362,7 +368,39 @@ def check_aliases(when: str, swapped: list[Swapped]) -> None:
     for name, value in snapshot().items():
         one = originals.get(id(function_of(value)))
         if one is not None and value is not ABSENT:
-            fail(f"no alias of the original is left ({when})", name, one.patch.name, one.target.location)
+            one.fail(f"no alias of the original is left ({when})", name)
+
+
+def check_undone(swapped: list[Swapped], pickles: list[Optional[str]], stock: dict[str, Any]) -> None:
+    for one in swapped:
+        one.original = vars(one.owner).get(one.name, ABSENT)
+        if one.replaces == one.target.adds:
+            one.fail("undo is exact", "left behind" if one.replaces else "gone")
+        if one.replaces and getattr(one.function, functions.ORIGINAL, None) is not one.original_function:
+            one.fail("undo is exact", "not the object that stood there")
+    for name, value in stock.items():
+        if hasattr(function_of(value), functions.NAMES):
+            fail("undo is exact", f"{name} is still patched")
+    for one, error in zip(swapped, pickles):
+        run(CHECKS, one)
+        if error is not None and (not one.replaces or pickle_error(one, one.original) is None):
+            one.fail("it can be pickled by reference", error)
+        if one.overridden_when_patched and not (one.replaces and is_overridden(one)):
+            one.fail("Lightning does not take it for an override", "it does")
+
+
+def check_patched_after_import(swapped: list[Swapped], stock: dict[str, Any]) -> None:
+    lightning_patches.activate("all,quiet")
+    again = find_swapped()
+    if [str(one) for one in again] != [str(one) for one in swapped]:
+        fail("it is applied to what is imported already", "other targets than on import")
+    check_aliases("patched after import", again)
+    for name in difference(stock, patched := snapshot()):
+        if not hasattr(function_of(patched[name]), functions.NAMES):
+            fail("only targets and their aliases are changed", name)
+    undo("patched after import")
+    for name in difference(stock, snapshot()):
+        fail("undo is exact", f"{name} is not what it was (patched after import)")
 
 
 def main() -> None:
@@ -370,50 +408,17 @@ def main() -> None:
     swapped = find_swapped()
     check_aliases("patched on import", swapped)
     for one in swapped:
-        for check in LIVE_CHECKS:
-            run(check, one)
+        run(LIVE_CHECKS, one)
         one.overridden_when_patched = is_overridden(one)
     pickles = [pickle_error(one, one.patched) for one in swapped]
-
     patched = snapshot()
     lightning_patches.activate("all,quiet")
     for name in difference(patched, snapshot()):
         fail("activation twice is once", f"{name} is another object after the second one")
-
     undo("patched on import")
-    for one in swapped:
-        one.original = vars(one.owner).get(one.name, ABSENT)
-        if one.replaces == one.target.adds:
-            fail("undo is exact", "left behind" if one.replaces else "gone", one.patch.name, one.target.location)
-        if one.replaces and getattr(one.function, functions.ORIGINAL, None) is not one.original_function:
-            fail("undo is exact", "not the object that stood there", one.patch.name, one.target.location)
     stock = snapshot()
-    for name, value in stock.items():
-        if hasattr(function_of(value), functions.NAMES):
-            fail("undo is exact", f"{name} is still patched")
-    for one, error in zip(swapped, pickles):
-        for check in CHECKS:
-            run(check, one)
-        if error is not None and (not one.replaces or pickle_error(one, one.original) is None):
-            fail("it can be pickled by reference", error, one.patch.name, one.target.location)
-        if one.overridden_when_patched and not (one.replaces and is_overridden(one)):
-            fail("Lightning does not take it for an override", "it does", one.patch.name, one.target.location)
-
-    lightning_patches.activate("all,quiet")
-    again = find_swapped()
-    if [(one.patch.name, one.target.location) for one in again] != [
-        (one.patch.name, one.target.location) for one in swapped
-    ]:
-        fail("it is applied to what is imported already", "other targets than on import")
-    check_aliases("patched after import", again)
-    for name in difference(stock, snapshot()):
-        value = function_of(snapshot()[name])
-        if not hasattr(value, functions.NAMES):
-            fail("only targets and their aliases are changed", name)
-    undo("patched after import")
-    for name in difference(stock, snapshot()):
-        fail("undo is exact", f"{name} is not what it was (patched after import)")
-
+    check_undone(swapped, pickles, stock)
+    check_patched_after_import(swapped, stock)
     # Packages that Lightning imports may add finders, as absl does.
     ours = [finder for finder in sys.meta_path if type(finder).__module__.startswith("lightning_patches")]
     finders = [*ours, *(finder for finder in sys.meta_path if finder in META_PATH)]
@@ -423,13 +428,14 @@ def main() -> None:
     print(json.dumps({"checked": checked, "targets": len(swapped), "failures": FAILURES}))
 
 
-def run(check: Callable[[Swapped], Optional[str]], one: Swapped) -> None:
-    try:
-        wrong = check(one)
-    except Exception as error:
-        wrong = f"{type(error).__name__}: {error}"
-    if wrong is not None:
-        fail(check.__name__.replace("_", " "), wrong, one.patch.name, one.target.location)
+def run(checks: list[Callable[[Swapped], Optional[str]]], one: Swapped) -> None:
+    for check in checks:
+        try:
+            wrong = check(one)
+        except Exception as error:
+            wrong = f"{type(error).__name__}: {error}"
+        if wrong is not None:
+            one.fail(check.__name__.replace("_", " "), wrong)
 
 
 def undo(when: str) -> None:

@@ -11,6 +11,7 @@ leader of the scenario's process group, which forks the main process and then wa
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
 import importlib.util
 import json
@@ -134,10 +135,9 @@ def _attend(connection: socket.socket) -> _Forked:
     asked: list[socket.socket] = [connection, link]
     while True:
         for ready in select.select(asked, [], [], 0.01)[0]:
-            try:
+            message = b""
+            with contextlib.suppress(ConnectionResetError):
                 message = ready.recv(1 << 20)
-            except ConnectionResetError:
-                message = b""
             if ready is connection:  # the client is gone
                 os.killpg(0, signal.SIGKILL)
             elif not message:
@@ -153,15 +153,12 @@ def _attend(connection: socket.socket) -> _Forked:
             process, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             os._exit(0)
-        if process:
-            code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-            try:
-                if process == main:
-                    connection.sendall(b"%d\n" % code)
-                else:
-                    link.send(json.dumps({"ended": process, "status": code}).encode())
-            except OSError:
-                pass  # the client is gone
+        code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        with contextlib.suppress(OSError):  # the client is gone
+            if process == main:
+                connection.sendall(b"%d\n" % code)
+            elif process:
+                link.send(json.dumps({"ended": process, "status": code}).encode())
 
 
 class _Ranks:

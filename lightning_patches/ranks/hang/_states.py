@@ -70,32 +70,10 @@ def _state(peer: Peer, waiter: Optional[Peer], timeout: float) -> State:
     beat, answer = peer.beat or _NO_BEAT, peer.answer or {}
     state = State(peer.name, peer.hello["rank"], peer.where, _report.STILL, place=beat["place"])
     state.detail, state.collective = answer.get("stack", ""), answer.get("collective", "")
-    state.frames, outside = answer.get("frames", []), peer.outside or NODE_UNREACHABLE
+    state.frames = answer.get("frames", [])
     state.children, state.recorder = answer.get("children", []), answer.get("recorder", [])
-    last = f" Last seen at {state.place}." if state.place else ""
-    if peer.is_lost:
-        state.cause = outside.cause
-        died = _report.OUT_OF_MEMORY if outside.for_memory else _report.DIED
-        state.kind, state.works = died if outside.gone else _report.SILENT, outside.works
-        state.unseen = (outside.unclear or not outside.seen) and not peer.has_gone
-        state.text = (
-            f"{'has ended' if outside.gone else 'was lost'} without an error message: {outside.condition}.{last}"
-        )
-    elif peer.ending is not None and peer.ending.kind == FINISHED:
-        state.kind, state.text = _report.LEFT, f"has left: its program has ended.{last}"
-    elif peer.ending is not None and peer.ending.kind == STOPPED:
-        state.kind, state.text, state.unseen = _report.UNWATCHED, f"is not watched any more.{last}", True
-    elif peer.ending is not None:
-        state.kind, state.text = _report.FAILED, "has ended with an error:"
-        state.cause, state.detail = peer.ending.cause, peer.ending.detail
-        state.frames = state.detail.rstrip().split("\n")[-_messages.MOST_FRAMES :]
-    elif not answer:
-        state.cause, state.frames = outside.cause, outside.frames
-        state.kind, state.works, state.detail = _report.SILENT, outside.works, outside.stack
-        state.unseen, state.children = outside.unclear or not outside.seen, outside.children
-        state.text = f"does not answer: {outside.condition}{', and works' if outside.works else ''}.{last}"
-        if outside.stack:
-            state.text += " It is in code that blocks all other Python threads:"
+    if peer.is_lost or peer.ending is not None or not answer:
+        _describe_silent(state, peer)
     elif peer.waits and waiter is not None and peer.is_in_call_of(waiter):
         state.kind, state.call, state.seconds = _report.WAITS, peer.call, peer.waits
     elif peer.waits:
@@ -115,3 +93,31 @@ def _state(peer: Peer, waiter: Optional[Peer], timeout: float) -> State:
         if state.unseen:
             state.text += " It may be busy: it wakes up, and its network traffic can't be measured."
     return state
+
+
+def _describe_silent(state: State, peer: Peer) -> None:
+    """Complete the state of a rank that has ended, was lost, or does not answer."""
+    outside = peer.outside or NODE_UNREACHABLE
+    last = f" Last seen at {state.place}." if state.place else ""
+    if peer.is_lost:
+        state.cause = outside.cause
+        died = _report.OUT_OF_MEMORY if outside.for_memory else _report.DIED
+        state.kind, state.works = died if outside.gone else _report.SILENT, outside.works
+        state.unseen = (outside.unclear or not outside.seen) and not peer.has_gone
+        what = "has ended" if outside.gone else "was lost"
+        state.text = f"{what} without an error message: {outside.condition}.{last}"
+    elif peer.ending is not None and peer.ending.kind == FINISHED:
+        state.kind, state.text = _report.LEFT, f"has left: its program has ended.{last}"
+    elif peer.ending is not None and peer.ending.kind == STOPPED:
+        state.kind, state.text, state.unseen = _report.UNWATCHED, f"is not watched any more.{last}", True
+    elif peer.ending is not None:
+        state.kind, state.text = _report.FAILED, "has ended with an error:"
+        state.cause, state.detail = peer.ending.cause, peer.ending.detail
+        state.frames = state.detail.rstrip().split("\n")[-_messages.MOST_FRAMES :]
+    else:
+        state.cause, state.frames = outside.cause, outside.frames
+        state.kind, state.works, state.detail = _report.SILENT, outside.works, outside.stack
+        state.unseen, state.children = outside.unclear or not outside.seen, outside.children
+        state.text = f"does not answer: {outside.condition}{', and works' if outside.works else ''}.{last}"
+        if outside.stack:
+            state.text += " It is in code that blocks all other Python threads:"

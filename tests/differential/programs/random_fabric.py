@@ -149,9 +149,8 @@ def ranked(fab: Any) -> None:
     loop(fab)
 
 
-def loop(fab: Any) -> None:
-    if o.seed:
-        fab.seed_everything(o.seed, workers=True)
+def prepared(fab: Any) -> tuple[Any, Any, Any]:
+    """Return the model as Fabric has set it up, the module and the optimizer."""
     with fab.init_module() if o.made == "init_module" else nullcontext():
         net = fab.init_module()(built)() if o.made == "decorator" else built()
     optimizer = optimizer_of(net.parameters())
@@ -165,6 +164,13 @@ def loop(fab: Any) -> None:
         model, optimizer = fab.setup(net, optimizer, move_to_device=o.setup != "no move")
     if o.call == "marked" and hasattr(net, "score") and hasattr(model, "mark_forward_method"):
         model.mark_forward_method("score")
+    return model, net, optimizer
+
+
+def loop(fab: Any) -> None:
+    if o.seed:
+        fab.seed_everything(o.seed, workers=True)
+    model, net, optimizer = prepared(fab)
     look(model, net)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5) if o.scheduler else None
     dtype = {"64-true": torch.float64, "bf16-true": torch.bfloat16}.get(o.precision, torch.float32)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import glob
 import os
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any, Callable, Optional
 
@@ -245,17 +247,7 @@ def by_hand(self: Any, batch: Any, batch_idx: int) -> Any:
             self.toggle_optimizer(optimizer)
         if turn:
             loss = self.critic(loss.detach().reshape(1, 1)).pow(2).mean()
-
-        def closure(loss: Any = loss, optimizer: Any = optimizer) -> Any:
-            if o.manual != "accumulating":
-                optimizer.zero_grad()
-            self.manual_backward(loss)
-            if o.manual == "two backwards":
-                self.manual_backward(self.loss(batch, training=True))
-            if o.manual == "plain":
-                self.clip_gradients(optimizer, gradient_clip_val=0.5)
-            return loss
-
+        closure = functools.partial(backward, self, batch, loss, optimizer)
         if o.manual == "closure":
             optimizer.step(closure=closure)
             continue
@@ -268,6 +260,17 @@ def by_hand(self: Any, batch: Any, batch_idx: int) -> Any:
             self.untoggle_optimizer(optimizer)
     if o.manual == "with schedulers" and self.trainer.is_last_batch:
         self.lr_schedulers().step()
+    return loss
+
+
+def backward(self: Any, batch: Any, loss: Any, optimizer: Any) -> Any:
+    if o.manual != "accumulating":
+        optimizer.zero_grad()
+    self.manual_backward(loss)
+    if o.manual == "two backwards":
+        self.manual_backward(self.loss(batch, training=True))
+    if o.manual == "plain":
+        self.clip_gradients(optimizer, gradient_clip_val=0.5)
     return loss
 
 
@@ -296,26 +299,29 @@ OVERRIDES: dict[str, dict[str, Any]] = {
 }
 
 
+def methods(base: Any, of: str, acts: dict[str, Any]) -> dict[str, Any]:
+    """Return methods that override those of ``base``. ``of`` is the prefix of their keys in ``acts``."""
+
+    def method(name: str, wanted: Any) -> Any:
+        def hook(self: Any, *arguments: Any, **named: Any) -> Any:
+            result = getattr(base, name)(self, *arguments, **named)
+            for act in wanted:
+                act(*(arguments[:2] if of else (self.trainer, self)))
+            return result
+
+        return hook
+
+    found = {hook: wanted for hook, wanted in acts.items() if hook.startswith("callback ") == bool(of)}
+    names = {hook.removeprefix(of): method(hook.removeprefix(of), wanted) for hook, wanted in found.items()}
+    return {"__module__": __name__, **names}
+
+
 def classes() -> tuple[Any, Any]:
     """Return the classes of the module and the callback, with the program's code in their hooks."""
     acts: dict[str, list[Callable[[Any, Any], None]]] = {}
 
     def add(hook: str, act: Callable[[Any, Any], None]) -> None:
         acts.setdefault(hook, []).append(act)
-
-    def methods(base: Any, of: str) -> dict[str, Any]:
-        def method(name: str, wanted: Any) -> Any:
-            def hook(self: Any, *arguments: Any, **named: Any) -> Any:
-                result = getattr(base, name)(self, *arguments, **named)
-                for act in wanted:
-                    act(*(arguments[:2] if of else (self.trainer, self)))
-                return result
-
-            return hook
-
-        found = {hook: wanted for hook, wanted in acts.items() if hook.startswith("callback ") == bool(of)}
-        names = {hook.removeprefix(of): method(hook.removeprefix(of), wanted) for hook, wanted in found.items()}
-        return {"__module__": __name__, **names}
 
     if o.log_in:
         add(o.log_in, lambda trainer, root: root.log("in_hook", float(trainer.global_step)))
@@ -325,14 +331,14 @@ def classes() -> tuple[Any, Any]:
         add("on_train_batch_end", lambda trainer, _: setattr(trainer, "should_stop", trainer.global_step >= 4))
     if o.callback == "stops validation":
         add("callback on_train_epoch_start", lambda trainer, _: setattr(trainer, "limit_val_batches", 1))
-    of_module = methods(Plain, "") | OVERRIDES.get(o.overrides, {})
+    of_module = methods(Plain, "", acts) | OVERRIDES.get(o.overrides, {})
     if o.keeps == "state":
         of_module["on_save_checkpoint"] = lambda self, checkpoint: checkpoint.update(mine=self.trainer.global_step)
         of_module["on_load_checkpoint"] = lambda self, checkpoint: observe("mine", checkpoint.get("mine"))
     if o.by == "module":
         of_module["train_dataloader"] = lambda self: train_loader(self.batch_size)
         of_module["val_dataloader"] = lambda self: val_loaders()
-    of_callback = methods(pl.Callback, "callback ")
+    of_callback = methods(pl.Callback, "callback ", acts)
     if o.callback == "stateful":
         of_callback["state_dict"] = lambda self: {"count": 3}
         of_callback["load_state_dict"] = lambda self, state: observe("count", state)
@@ -539,7 +545,7 @@ def attempt(act: Callable[[], Any]) -> Any:
 def random_trainer(observe: Any, own: Any, seed: int) -> None:
     """A training with random options, and further runs after it."""
     global o, make, fails
-    o, make = Options(seed, OPTIONS, LIKELY), own
+    o, make, fails = Options(seed, OPTIONS, LIKELY), own, True
     model_class, own_callback = classes()
     model_class = own.derived(model_class)
     kept: dict[Any, Callable[[], dict[str, Any]]] = {
@@ -552,21 +558,16 @@ def random_trainer(observe: Any, own: Any, seed: int) -> None:
         return model_class(**kept.get(o.keeps, dict)())
 
     t = trainer_of(own_callback)
-    if o.made is None or IS_1X:
-        model = made()
-    elif o.made == "init_module":
-        with t.init_module():
-            model = made()
-    else:
+    if o.made == "decorator" and not IS_1X:
         model = t.init_module()(made)()
-    if o.compiled == "module":
-        model = torch.compile(model, backend="eager")
-    tune(t, model)
-    if o.raises:
-        attempt(lambda: t.fit(model, **data_for()))
-        fails = False
     else:
-        t.fit(model, **data_for())
+        with t.init_module() if o.made == "init_module" and not IS_1X else nullcontext():
+            model = made()
+    model = torch.compile(model, backend="eager") if o.compiled == "module" else model
+    tune(t, model)
+    fit: Any = attempt if o.raises else lambda act: act()
+    fit(lambda: t.fit(model, **data_for()))
+    fails = False
     tell(t, model)
     if o.by_hand:
         t.save_checkpoint("by_hand.ckpt")
@@ -583,14 +584,14 @@ def random_trainer(observe: Any, own: Any, seed: int) -> None:
         t.fit_loop.max_epochs = epochs
         t.fit(model, **data_for())
     paths = sorted(glob.glob("**/*.ckpt", recursive=True), key=lambda path: (os.path.getmtime(path), path))
-    for path in paths[-1:] if o.then in ("resume last", "resume there") else paths:
-        if o.then == "load":
-            loaded = attempt(lambda path=path: model_class.load_from_checkpoint(path, map_location="cpu"))
-            observe(path, [loaded, str(getattr(loaded, "hparams", None))])
-        elif o.then in ("resume each", "resume last", "resume there"):
-            place = "run" if o.then == "resume there" else f"resumed/{path.replace('/', '_')}"
-            t, model = trainer_of(own_callback, place, max_epochs=epochs), made()
-            attempt(lambda path=path, t=t, model=model: t.fit(model, **data_for(), ckpt_path=path))
+    for path in paths if o.then == "load" else ():
+        loaded = attempt(lambda path=path: model_class.load_from_checkpoint(path, map_location="cpu"))
+        observe(path, [loaded, str(getattr(loaded, "hparams", None))])
+    resumed = {"resume each": paths, "resume last": paths[-1:], "resume there": paths[-1:]}
+    for path in resumed.get(o.then, ()):
+        place = "run" if o.then == "resume there" else f"resumed/{path.replace('/', '_')}"
+        t, model = trainer_of(own_callback, place, max_epochs=epochs), made()
+        attempt(lambda path=path, t=t, model=model: t.fit(model, **data_for(), ckpt_path=path))
     tell(t, model)
 
 

@@ -119,103 +119,130 @@ class Slow:
         return index
 
 
+def sleeps_a_while() -> None:
+    time.sleep(4)
+    wait_until(is_reported, "the report")
+
+
+def works(least: float, most: float) -> None:
+    began = time.monotonic()
+    while (passed := time.monotonic() - began) < least or (passed < most and not is_reported()):
+        for word in ("a", "bb", "ccc"):
+            re.sub(word, "d" * 2000, word * 5000)
+            sorted(str(number) for number in range(3000))
+
+
+def runs_out_of_memory() -> None:  # inside a cgroup with little memory
+    Path(os.environ["CGROUP"], "cgroup.procs").write_text(str(os.getpid()))
+    hoard = [bytearray(16 << 20) for _ in range(64)]
+    raise MemoryError(f"{len(hoard)} pieces are there")
+
+
+def raises() -> None:
+    raise ValueError("no such file: train.csv")
+
+
+def stops() -> None:
+    time.sleep(1)  # and has reported its position
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def holds_the_gil() -> None:
+    time.sleep(1)
+    ctypes.PyDLL(None).sleep(100)
+
+
+def sleeps_with_the_gil() -> None:
+    left = ctypes.PyDLL(None).sleep(25)
+    print("slept for 25 s" if not left else f"was woken {left} s before", flush=True)
+
+
+def computes_with_the_gil() -> None:
+    time.sleep(1)
+    sum(range(10**13))
+
+
+def writes_slowly() -> None:  # one call, like a checkpoint to a slow file system
+    reading, writing = os.pipe()
+    drain = "import os, time\nwhile os.read(0, 4096): time.sleep(0.01)"
+    with subprocess.Popen([sys.executable, "-c", drain], stdin=reading):
+        os.close(reading)
+        os.write(writing, b"x" * 3_000_000)
+        os.close(writing)
+
+
+def computes_in_c() -> None:
+    began = time.monotonic()
+    hashlib.pbkdf2_hmac("sha256", b"a", b"b", 300_000)
+    hashlib.pbkdf2_hmac("sha256", b"a", b"b", int(300_000 * 9 / (time.monotonic() - began)))  # about 9 s
+
+
+def locks() -> None:
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()
+
+
+def polls() -> None:
+    while not os.path.exists("there will be no such file"):
+        time.sleep(0.2)
+
+
+def has_workers() -> None:
+    command = [sys.executable, "-c", "import time; time.sleep(100)"]  # not in the process group that the test kills
+    children = [subprocess.Popen(command, start_new_session=True) for _ in range(2)]
+    print("children", *[child.pid for child in children], flush=True)
+    time.sleep(100)
+
+
+def waits_for_a_stopped_child() -> None:
+    with subprocess.Popen(["sleep", "100"]) as child:
+        time.sleep(0.5)
+        child.send_signal(signal.SIGSTOP)
+
+
+def tells_threads() -> None:
+    if os.environ["RANK"] == "0":
+        wait_until_counted(WORLD)
+    wait_until(lambda: not stores(), "the end of threads that ask the store")
+    time.sleep(3)
+    print("threads that ask the store:", stores())
+
+
+def nests() -> None:
+    subprocess.run([sys.executable, "-c", NESTED], check=True)
+    wait_until_counted(WORLD)
+
+
+CHILD = "import time\nend = time.time() + 9\nwhile time.time() < end: pass"
+SHORT: dict[str, Callable[[], Any]] = {
+    "arrives": lambda: None,
+    "hangs_in_a_late_handler": lambda: None,
+    "is_known": lambda: None,
+    "sleeps": lambda: time.sleep(100),
+    "works_a_while": lambda: works(5, 60),
+    "works_on": lambda: works(100, 100),
+    "dies": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "computes_a_while_with_the_gil": lambda: sum(range(3 * 10**8)),
+    "waits_for_a_child": lambda: subprocess.run([sys.executable, "-c", CHILD]),
+    "waits_for_a_worker": lambda: next(iter(torch.utils.data.DataLoader(Slow(), num_workers=1))),
+    "does_not_end": lambda: threading.Thread(target=time.sleep, args=(100,)).start(),
+    "tells_ports": lambda: print("ports that the watch has opened:", listening(), flush=True),
+}
+KNOWN = ("dies", "runs_out_of_memory", "raises", "stops", "holds_the_gil", "is_known", "tells_ports", "tells_threads")
+
+
 def act() -> None:
     if "watched" in sys.argv[3:]:
         wait_until_counted(WORLD)
     Path(f"come{os.environ['RANK']}").touch()
     if "last" in sys.argv[3:]:
         wait_until(lambda: all(Path(f"come{rank}").exists() for rank in range(WORLD)), "the coming of all ranks")
-    began = time.monotonic()
     if "TELL_TIME" in os.environ:
         print(f"@{time.time():.2f}", flush=True)
-    if ACTION == "sleeps":
-        time.sleep(100)
-    elif ACTION == "sleeps_a_while":
-        time.sleep(4)
-        wait_until(is_reported, "the report")
-    elif ACTION in ("works_a_while", "works_on"):
-        least, most = (5, 60) if ACTION == "works_a_while" else (100, 100)
-        while (passed := time.monotonic() - began) < least or (passed < most and not is_reported()):
-            for word in ("a", "bb", "ccc"):
-                re.sub(word, "d" * 2000, word * 5000)
-                sorted(str(number) for number in range(3000))
-    elif ACTION == "dies":
+    if ACTION in (*KNOWN, "nests"):  # before its child identifies itself as this rank
         wait_until_known()
-        os.kill(os.getpid(), signal.SIGKILL)
-    elif ACTION == "runs_out_of_memory":  # inside a cgroup with little memory
-        wait_until_known()
-        Path(os.environ["CGROUP"], "cgroup.procs").write_text(str(os.getpid()))
-        hoard = [bytearray(16 << 20) for _ in range(64)]
-        raise MemoryError(f"{len(hoard)} pieces are there")
-    elif ACTION == "raises":
-        wait_until_known()
-        raise ValueError("no such file: train.csv")
-    elif ACTION == "stops":
-        wait_until_known()
-        time.sleep(1)  # and has reported its position
-        os.kill(os.getpid(), signal.SIGSTOP)
-    elif ACTION == "holds_the_gil":
-        wait_until_known()
-        time.sleep(1)
-        ctypes.PyDLL(None).sleep(100)
-    elif ACTION == "sleeps_with_the_gil":
-        left = ctypes.PyDLL(None).sleep(25)
-        print("slept for 25 s" if not left else f"was woken {left} s before", flush=True)
-    elif ACTION == "computes_with_the_gil":
-        time.sleep(1)
-        sum(range(10**13))
-    elif ACTION == "computes_a_while_with_the_gil":
-        sum(range(3 * 10**8))
-    elif ACTION == "waits_for_a_child":
-        subprocess.run([sys.executable, "-c", "import time\nend = time.time() + 9\nwhile time.time() < end: pass"])
-    elif ACTION == "writes_slowly":  # one call, like a checkpoint to a slow file system
-        reading, writing = os.pipe()
-        drain = "import os, time\nwhile os.read(0, 4096): time.sleep(0.01)"
-        with subprocess.Popen([sys.executable, "-c", drain], stdin=reading):
-            os.close(reading)
-            os.write(writing, b"x" * 3_000_000)
-            os.close(writing)
-    elif ACTION == "computes_in_c":
-        hashlib.pbkdf2_hmac("sha256", b"a", b"b", 300_000)
-        hashlib.pbkdf2_hmac("sha256", b"a", b"b", int(300_000 * 9 / (time.monotonic() - began)))  # about 9 s
-    elif ACTION == "locks":
-        lock = threading.Lock()
-        lock.acquire()
-        lock.acquire()
-    elif ACTION == "polls":
-        while not os.path.exists("there will be no such file"):
-            time.sleep(0.2)
-    elif ACTION == "has_workers":
-        command = [sys.executable, "-c", "import time; time.sleep(100)"]  # not in the process group that the test kills
-        children = [subprocess.Popen(command, start_new_session=True) for _ in range(2)]
-        print("children", *[child.pid for child in children], flush=True)
-        time.sleep(100)
-    elif ACTION == "waits_for_a_worker":
-        next(iter(torch.utils.data.DataLoader(Slow(), num_workers=1)))
-    elif ACTION == "waits_for_a_stopped_child":
-        with subprocess.Popen(["sleep", "100"]) as child:
-            time.sleep(0.5)
-            child.send_signal(signal.SIGSTOP)
-    elif ACTION == "does_not_end":
-        threading.Thread(target=time.sleep, args=(100,)).start()
-    elif ACTION == "is_known":
-        wait_until_known()
-    elif ACTION == "tells_ports":
-        wait_until_known()
-        print("ports that the watch has opened:", listening(), flush=True)
-    elif ACTION == "tells_threads":
-        wait_until_known()
-        if os.environ["RANK"] == "0":
-            wait_until_counted(WORLD)
-        wait_until(lambda: not stores(), "the end of threads that ask the store")
-        time.sleep(3)
-        print("threads that ask the store:", stores())
-    elif ACTION == "nests":
-        wait_until_known()  # before its child identifies itself as this rank
-        subprocess.run([sys.executable, "-c", NESTED], check=True)
-        wait_until_counted(WORLD)
-    elif ACTION not in ("arrives", "hangs_in_a_late_handler"):
-        getattr(faults, ACTION)()
+    {**vars(faults), **globals(), **SHORT}[ACTION]()
 
 
 if PLACE == "before":

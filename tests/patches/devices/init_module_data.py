@@ -123,19 +123,9 @@ class Model(Linear):
 def loaders(data):
     """Return the loaders for training and validation."""
     fixed = TensorDataset(torch.arange(ITEMS))
-    if data == "workers":
-        return DataLoader(Numbers(), 2, shuffle=True, num_workers=1, persistent_workers=True), None
-    if data == "workers_mixing":
-        return DataLoader(Arrays(), 2, sampler=MixingSampler(), num_workers=1), None
-    if data == "loader_generator":
-        return DataLoader(fixed, 2, shuffle=True, generator=torch.Generator().manual_seed(5)), None
-    if data == "cuda_generator":
-        return DataLoader(fixed, 2, shuffle=True, generator=torch.Generator("cuda").manual_seed(5)), None
     if data == "random_split":
         train, val = random_split(fixed, [8, 4])
         return DataLoader(train, 2, shuffle=True), DataLoader(val, 2)
-    if data == "own_sampler":
-        return DataLoader(fixed, 2, sampler=OwnSampler()), None
     if data == "weighted":
         weights = [1.0 + number for number in range(ITEMS)]
         sampler = WeightedRandomSampler(weights, ITEMS, generator=torch.Generator().manual_seed(5))
@@ -146,11 +136,17 @@ def loaders(data):
             [DataLoader(short, 2, shuffle=True), long], "max_size_cycle"
         )
         return combined, None
-    if data == "broken":
-        return DataLoader(Broken(), 2, shuffle=True), None
-    if data == "unpicklable":
-        return DataLoader(Unpicklable(), 2, shuffle=True, num_workers=1, multiprocessing_context="spawn"), None
-    return DataLoader(fixed, 2, shuffle=True), None
+    seeded = {"shuffle": True, "generator": torch.Generator("cuda" if "cuda" in data else "cpu").manual_seed(5)}
+    dataset, options = {
+        "workers": (Numbers(), {"shuffle": True, "num_workers": 1, "persistent_workers": True}),
+        "workers_mixing": (Arrays(), {"sampler": MixingSampler(), "num_workers": 1}),
+        "loader_generator": (fixed, seeded),
+        "cuda_generator": (fixed, seeded),
+        "own_sampler": (fixed, {"sampler": OwnSampler()}),
+        "broken": (Broken(), {"shuffle": True}),
+        "unpicklable": (Unpicklable(), {"shuffle": True, "num_workers": 1, "multiprocessing_context": "spawn"}),
+    }.get(data, (fixed, {"shuffle": True}))
+    return DataLoader(dataset, 2, **options), None
 
 
 def use(trainer, model, data):

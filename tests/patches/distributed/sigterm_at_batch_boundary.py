@@ -34,97 +34,91 @@ import time
 from pathlib import Path
 
 import _scenario as scenario
+import torch
+from _model import Linear
+from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-WORLD = 1 if scenario.CASE == "single" else 2
+case, rank = scenario.CASE, int(os.environ.get("RANK", "0"))
+WORLD = 1 if case == "single" else 2
 OUT = Path.cwd()
 PATIENCE, LIMIT = 25, 140
 """Seconds, after the signal and in total, after which a rank counts as hanging."""
+SIGNALLED = rank in {"first": (0,), "all": (0, 1), "single": (0,)}.get(case, (1,))
+seen = {"batches": 0, "evaluated": 0, "received": None}
+
+
+def signal_once(condition, kind=signal.SIGTERM):
+    if condition and SIGNALLED and not seen.get("sent"):
+        seen["sent"] = True
+        (OUT / f"signal-{rank}").touch()
+        os.kill(os.getpid(), kind)
+
+
+class Model(Linear):
+    def training_step(self, batch, batch_idx):
+        seen["batches"] += 1
+        time.sleep(0.01)
+        in_training = case in ("one", "plain", "first", "all", "single", "failed")
+        signal_once(in_training and batch_idx == 3 + 5 * rank)
+        signal_once(case == "epoch" and batch_idx == 7)
+        signal_once(case == "callback" and batch_idx == 8, signal.SIGUSR1)
+        if case == "failed" and rank == 0 and batch_idx == 9:
+            raise RuntimeError("rank 0 fails")
+        return super().training_step(batch, batch_idx)
+
+    def validation_step(self, batch, batch_idx):
+        seen["evaluated"] += 1
+        time.sleep(0.01)
+        sanity = self.trainer.sanity_checking
+        signal_once((case == "sanity" and sanity) or (case in ("validation", "uneven") and not sanity))
+        self.log("loss", self.layer(batch[0]).sum(), sync_dist=True)
+
+    def test_step(self, batch, batch_idx):
+        seen["evaluated"] += 1
+        time.sleep(0.01)
+        signal_once(case == "testing" and batch_idx == 3)
+
+
+class Witness(scenario.pl.Callback):
+    def on_train_end(self, trainer, model):
+        if case == "late" and rank == 1:
+            time.sleep(6)
+
+    def on_exception(self, trainer, model, exception):
+        seen["received"] = trainer.received_sigterm
+
+
+class Recommended(scenario.pl.Callback):
+    asked = False
+
+    def on_fit_start(self, trainer, model):
+        signal.signal(signal.SIGUSR1, lambda *_: setattr(self, "asked", True))
+
+    def on_train_batch_end(self, trainer, model, outputs, batch, batch_idx):
+        flag = torch.tensor([float(self.asked)])
+        torch.distributed.all_reduce(flag)
+        if flag.item():
+            raise scenario.pytorch("utilities.exceptions").SIGTERMException(143)
+
+
+class OfRank(Dataset):
+    def __len__(self):
+        return 200 if rank == 0 else 60
+
+    def __getitem__(self, index):
+        return (torch.ones(2),)
+
+
+def loader(size):
+    return DataLoader(TensorDataset(torch.ones(WORLD * size, 2)), batch_size=1)
 
 
 def train():
-    import torch
-    from torch.utils.data import DataLoader, Dataset, TensorDataset
-
-    pl = scenario.pytorch()
-    case, rank = scenario.CASE, int(os.environ["RANK"])
-    signalled = rank in {"first": (0,), "all": (0, 1), "single": (0,)}.get(case, (1,))
-    seen = {"batches": 0, "evaluated": 0, "received": None}
-
-    def signal_once(condition, kind=signal.SIGTERM):
-        if condition and signalled and not seen.get("sent"):
-            seen["sent"] = True
-            (OUT / f"signal-{rank}").touch()
-            os.kill(os.getpid(), kind)
-
-    class Model(pl.LightningModule):
-        def __init__(self):
-            super().__init__()
-            self.layer = torch.nn.Linear(2, 1)
-
-        def training_step(self, batch, batch_idx):
-            seen["batches"] += 1
-            time.sleep(0.01)
-            in_training = case in ("one", "plain", "first", "all", "single", "failed")
-            signal_once(in_training and batch_idx == 3 + 5 * rank)
-            signal_once(case == "epoch" and batch_idx == 7)
-            signal_once(case == "callback" and batch_idx == 8, signal.SIGUSR1)
-            if case == "failed" and rank == 0 and batch_idx == 9:
-                raise RuntimeError("rank 0 fails")
-            return self.layer(batch[0]).sum()
-
-        def validation_step(self, batch, batch_idx):
-            seen["evaluated"] += 1
-            time.sleep(0.01)
-            sanity = self.trainer.sanity_checking
-            signal_once((case == "sanity" and sanity) or (case in ("validation", "uneven") and not sanity))
-            self.log("loss", self.layer(batch[0]).sum(), sync_dist=True)
-
-        def test_step(self, batch, batch_idx):
-            seen["evaluated"] += 1
-            time.sleep(0.01)
-            signal_once(case == "testing" and batch_idx == 3)
-
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=0.1)
-
-    class Witness(pl.Callback):
-        def on_train_end(self, trainer, model):
-            if case == "late" and rank == 1:
-                time.sleep(6)
-
-        def on_exception(self, trainer, model, exception):
-            seen["received"] = trainer.received_sigterm
-
-    class Recommended(pl.Callback):
-        asked = False
-
-        def on_fit_start(self, trainer, model):
-            signal.signal(signal.SIGUSR1, lambda *_: setattr(self, "asked", True))
-
-        def on_train_batch_end(self, trainer, model, outputs, batch, batch_idx):
-            flag = torch.tensor([float(self.asked)])
-            torch.distributed.all_reduce(flag)
-            if flag.item():
-                raise scenario.pytorch("utilities.exceptions").SIGTERMException(143)
-
-    class OfRank(Dataset):
-        def __len__(self):
-            return 200 if rank == 0 else 60
-
-        def __getitem__(self, index):
-            return (torch.ones(2),)
-
-    def loader(size):
-        return DataLoader(TensorDataset(torch.ones(WORLD * size, 2)), batch_size=1)
-
-    pl.seed_everything(1)
+    scenario.pl.seed_everything(1)
     length = {"epoch": 8, "validation": 4, "uneven": 4, "late": 2}.get(case, 500)
     preemption = scenario.pl.callbacks.OnExceptionCheckpoint(str(OUT), filename="preempted")
-    callbacks = [
-        Witness(),
-        *([] if case in ("failed", "plain") else [preemption]),
-        *([Recommended()] if case == "callback" else []),
-    ]
+    callbacks = [Witness(), *([] if case in ("failed", "plain") else [preemption])]
+    callbacks += [Recommended()] if case == "callback" else []
     options = {"use_distributed_sampler": False} if case == "uneven" else {}
     if WORLD > 1:
         options.update(devices=WORLD, strategy=scenario.pl.strategies.DDPStrategy(process_group_backend="gloo"))

@@ -30,41 +30,34 @@ import time
 from pathlib import Path
 
 import _scenario as scenario
+import torch
+from _model import Linear
+from torch.utils.data import DataLoader, TensorDataset
 
 OUT = Path.cwd()
 TRAINING = "SCENARIO_TRAINING"
+SIGTERMException = scenario.pytorch("utilities.exceptions").SIGTERMException
+IS_MAIN = os.environ.get("LOCAL_RANK", "0") == "0"
+
+
+class Model(Linear):
+    def training_step(self, batch, batch_idx):
+        time.sleep(0.01)
+        if batch_idx == 3 and IS_MAIN:
+            if scenario.CASE == "message":
+                raise SIGTERMException("the node goes down")
+            os.kill(os.getpid(), signal.SIGTERM)
+        return super().training_step(batch, batch_idx)
+
+
+class CleanUp(scenario.pl.Callback):
+    def on_exception(self, trainer, model, exception):
+        if IS_MAIN:
+            time.sleep(12 if scenario.CASE == "ranks" else 0)
+            (OUT / "cleaned").touch()
 
 
 def train():
-    import torch
-    from torch.utils.data import DataLoader, TensorDataset
-
-    pl = scenario.pytorch()
-    exceptions = scenario.pytorch("utilities.exceptions")
-    is_main = os.environ.get("LOCAL_RANK", "0") == "0"
-
-    class Model(pl.LightningModule):
-        def __init__(self):
-            super().__init__()
-            self.layer = torch.nn.Linear(2, 1)
-
-        def training_step(self, batch, batch_idx):
-            time.sleep(0.01)
-            if batch_idx == 3 and is_main:
-                if scenario.CASE == "message":
-                    raise exceptions.SIGTERMException("the node goes down")
-                os.kill(os.getpid(), signal.SIGTERM)
-            return self.layer(batch[0]).sum()
-
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=0.1)
-
-    class CleanUp(pl.Callback):
-        def on_exception(self, trainer, model, exception):
-            if is_main:
-                time.sleep(12 if scenario.CASE == "ranks" else 0)
-                (OUT / "cleaned").touch()
-
     options = {"devices": 1}
     if scenario.CASE == "ranks":
         options = {"devices": 2, "strategy": scenario.pl.strategies.DDPStrategy(process_group_backend="gloo")}
@@ -72,7 +65,7 @@ def train():
     loader = DataLoader(TensorDataset(torch.ones(1200, 2)))
     try:
         trainer.fit(Model(), loader)
-    except exceptions.SIGTERMException:
+    except SIGTERMException:
         if scenario.CASE == "caught":
             sys.exit(143)
         raise

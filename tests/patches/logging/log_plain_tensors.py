@@ -143,48 +143,49 @@ def profile(frame, event, arg):
         counted.append(1)
 
 
+class Record(result._Metadata):
+    def __post_init__(self):
+        seen.append(f"record {self.name}")
+        super().__post_init__()
+
+
+to_tensor = scenario.pl.LightningModule._LightningModule__to_tensor
+detach, log = result.recursive_detach, result._ResultCollection.log
+
+
+def rounded(self, value, name):
+    return to_tensor(self, value, name).mul(100).round().div(100)
+
+
+def detached(value, *args, **options):
+    seen.append(f"detached {type(value).__name__}")
+    return detach(value, *args, **options)
+
+
+def wrapper(self, *args, **options):
+    shown = {name: getattr(value, "__qualname__", value) for name, value in options.items()}
+    seen.append(f"{args} {sorted(shown.items())}")
+    log(self, *args, **options)
+
+
+REPLACED = {
+    "replaced": (result, "_Metadata", Record),
+    "rounded": (scenario.pl.LightningModule, "_LightningModule__to_tensor", rounded),
+    "detached": (result, "recursive_detach", detached),
+    "wrapped": (result._ResultCollection, "log", wrapper),
+    "torch-1": (torch.Tensor, "is_xla", property(lambda self: object().is_xla)),
+    "trainer": (scenario.pl, "Trainer", Trainer),
+}
+
+
 def train():
     scenario.pl.seed_everything(3)
-    if case == "replaced":
-
-        class Record(result._Metadata):
-            def __post_init__(self):
-                seen.append(f"record {self.name}")
-                super().__post_init__()
-
-        result._Metadata = Record
-    if case == "rounded":
-        to_tensor = scenario.pl.LightningModule._LightningModule__to_tensor
-
-        def rounded(self, value, name):
-            return to_tensor(self, value, name).mul(100).round().div(100)
-
-        scenario.pl.LightningModule._LightningModule__to_tensor = rounded
-    if case == "detached":
-        detach = result.recursive_detach
-
-        def detached(value, *args, **options):
-            seen.append(f"detached {type(value).__name__}")
-            return detach(value, *args, **options)
-
-        result.recursive_detach = detached
-    if case == "wrapped":
-        log = result._ResultCollection.log
-
-        def wrapper(self, *args, **options):
-            shown = {name: getattr(value, "__qualname__", value) for name, value in options.items()}
-            seen.append(f"{args} {sorted(shown.items())}")
-            log(self, *args, **options)
-
-        result._ResultCollection.log = wrapper
-    if case == "torch-1":
-        torch.Tensor.is_xla = property(lambda self: object().is_xla)
+    if case in REPLACED:
+        setattr(*REPLACED[case])
     loader = DataLoader(TensorDataset(torch.arange(16.0).reshape(8, 2)), batch_size=1)
     model, options = Iterator() if case == "iterator" else Model(), {"max_epochs": 2}
     if case == "barebones":
         options = {"max_epochs": 1, "barebones": True, "default_root_dir": None}
-    if case == "trainer":
-        scenario.pl.Trainer = Trainer
     trainer = scenario.trainer(**options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
