@@ -16,15 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO, Callable
 
-WATCH = (
-    "/proc/self/stat",
-    "os.getsid",
-    "os.getuid",
-    "os.sysconf",
-    "select.poll",
-    "signal.SIGKILL",
-    "socket.AF_UNIX",
-)
+WATCH = ("/proc/self/stat", "os.getsid", "os.getuid", "os.sysconf", "select.poll", "signal.SIGKILL", "socket.AF_UNIX")
 """Features that the hang watch needs."""
 TURNS = ("fcntl.flock", "os.O_NOFOLLOW", "os.getuid", "os.pread")
 """Features that ``rank_by_rank`` needs."""

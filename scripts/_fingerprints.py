@@ -79,12 +79,7 @@ def build(afresh: bool) -> dict[str, Any]:
         location: read[1][location] if location.partition(":")[0] in unknown else known["functions"][location]
         for location in locations
     }
-    return {
-        "releases": releases,
-        "older_releases": older_releases,
-        "files": files,
-        "functions": functions,
-    }
+    return {"releases": releases, "older_releases": older_releases, "files": files, "functions": functions}
 
 
 def refused() -> list[str]:

@@ -196,12 +196,7 @@ def _parser(arguments: list[str], completing: bool = False) -> argparse.Argument
     first = arguments[0] if arguments and not completing else ""
     for name in (first,) if first in known else known:
         module = _load(name)
-        subparser = subparsers.add_parser(
-            name,
-            help=module.HELP,
-            description=module.__doc__,
-            formatter_class=_Help,
-        )
+        subparser = subparsers.add_parser(name, help=module.HELP, description=module.__doc__, formatter_class=_Help)
         module.add_arguments(subparser)
         subparser.set_defaults(run=module.run)
     return parser

@@ -63,10 +63,7 @@ def run(args: argparse.Namespace) -> int:
         with _files.parsing(args.script):
             places = tuple(script.look_through(source, multiprocessing.get_all_start_methods()[0]))  # the default
     found = machine.gather(
-        ask_torch=not args.no_torch,
-        script=places,
-        torch_timeout=args.timeout,
-        autostart=autostart.is_enabled(),
+        ask_torch=not args.no_torch, script=places, torch_timeout=args.timeout, autostart=autostart.is_enabled()
     )
     findings = checks.run(found)
     serious = [finding for finding in findings if finding.severity != "note"]

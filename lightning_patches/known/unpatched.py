@@ -91,7 +91,7 @@ UNPATCHED = (
         affected=("==2.6.2", "==2.6.3"),
         upstream=Upstream(fixed_in="2.6.4"),
         impact=Impact(
-            "The package runs hostile code when it is imported. The code sends passwords and keys to the attacker.",
+            "The package runs hostile code when it is imported. The code sends passwords and keys to the attacker."
         ),
         why_not=ADVICE,
         move_to="2.6.4",
@@ -105,7 +105,7 @@ UNPATCHED = (
         upstream=Upstream(pull_requests=(19755,), fixed_in="2.2.2"),
         impact=Impact(
             "Under FSDP, Fabric.setup calls Module.apply on the wrapped model, for which FSDP gathers and shards all "
-            "parameters again. That is slow, and weights can be lost.",
+            "parameters again. That is slow, and weights can be lost."
         ),
         why_not="a patch needs a test on several GPUs, which was not possible yet",
         move_to="2.2.2",
@@ -118,7 +118,7 @@ UNPATCHED = (
         upstream=Upstream(fixed_in="2.3.3"),
         impact=Impact(
             "If a LightningApp can be reached over the network, others can write files and run code. Training with "
-            "Trainer or Fabric does not use it.",
+            "Trainer or Fabric does not use it."
         ),
         why_not="it is not in Trainer or Fabric, and 2.3.3 removed the App framework",
         move_to="2.3.3",

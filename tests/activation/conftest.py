@@ -29,15 +29,7 @@ RELEASE = Variant("lightning", "2.3.3")
 OUTER = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
 """Directories of this Python's packages, those of the system included in a virtual environment that can import them."""
 WAYS = ("import", "run", "autostart")
-HEAVY = {
-    "wrapt",
-    "packaging",
-    "importlib.metadata",
-    "torch",
-    "typing",
-    "inspect",
-    "lightning_patches.engine.patcher",
-}
+HEAVY = {"wrapt", "packaging", "importlib.metadata", "torch", "typing", "inspect", "lightning_patches.engine.patcher"}
 """Modules that must not be imported before Lightning."""
 
 

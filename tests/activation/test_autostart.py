@@ -255,14 +255,7 @@ class TestStartFile:
 
     PTH, START = "lightning_patches_autostart.pth", "lightning_patches_autostart.start"
 
-    @pytest.mark.parametrize(
-        ("version", "expected"),
-        [
-            ((3, 9), {PTH}),
-            ((3, 17), {PTH}),
-            ((3, 18), {PTH, START}),
-        ],
-    )
+    @pytest.mark.parametrize(("version", "expected"), [((3, 9), {PTH}), ((3, 17), {PTH}), ((3, 18), {PTH, START})])
     def test_enable_writes_the_expected_files(self, tmp_path, version, expected):
         assert {path.name for path in autostart.Site(tmp_path, version).files} == expected
 

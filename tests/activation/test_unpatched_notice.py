@@ -42,10 +42,7 @@ for _ in range(2):
     print("callbacks", fabric.Fabric(accelerator="cpu", devices=1)._callbacks)
 """
 NO_CALLBACKS = ["callbacks []", "callbacks []"]
-RELEASES = {
-    "lightning": Variant("lightning", "2.3.3"),
-    "pytorch_lightning": Variant("pytorch-lightning", "2.6.4"),
-}
+RELEASES = {"lightning": Variant("lightning", "2.3.3"), "pytorch_lightning": Variant("pytorch-lightning", "2.6.4")}
 
 
 def launch(environment: Environment, namespace: str, **more: str) -> list[str]:

@@ -120,8 +120,7 @@ CODE = "import json, loky.worker; print(json.dumps(loky.worker.look()))"
 
 
 @pytest.mark.parametrize(
-    ("command", "warns"),
-    [("'other/worker.py'", False), ("'-m', 'other.worker'", True), (f"'-c', {CODE!r}", True)],
+    ("command", "warns"), [("'other/worker.py'", False), ("'-m', 'other.worker'", True), (f"'-c', {CODE!r}", True)]
 )
 def test_other_child_process_is_unchanged(environment: Environment, tmp_path: Path, command: str, warns: bool) -> None:
     found = start(environment, tmp_path, command)
@@ -179,12 +178,7 @@ class TestPythonPath:
 
     @pytest.mark.parametrize(
         ("before", "during"),
-        [
-            (None, LAUNCHER),
-            ("", LAUNCHER),
-            ("/a:/b", f"/a:/b:{LAUNCHER}"),
-            (f"{LAUNCHER}:/a", f"{LAUNCHER}:/a"),
-        ],
+        [(None, LAUNCHER), ("", LAUNCHER), ("/a:/b", f"/a:/b:{LAUNCHER}"), (f"{LAUNCHER}:/a", f"{LAUNCHER}:/a")],
     )
     @pytest.mark.parametrize("is_imported", [True, False])
     def test_launcher_is_appended_and_removed(self, before, during, is_imported, monkeypatch, tmp_path):

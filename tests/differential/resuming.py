@@ -130,14 +130,7 @@ class Net(pl.LightningModule):
         self.log("epoch_end", float(self.global_step))
 
     def configure_optimizers(self) -> Any:
-        parts = (
-            [self.parameters()]
-            if self.count == 1
-            else [
-                self.backbone.parameters(),
-                self.head.parameters(),
-            ]
-        )
+        parts = [self.parameters()] if self.count == 1 else [self.backbone.parameters(), self.head.parameters()]
         made = [self.optimizer(part, lr=0.1) for part in parts]
         schedule = self.schedule
         if schedule is None:
@@ -530,10 +523,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
         reload_dataloaders_every_n_epochs=2, val_check_interval=3, check_val_every_n_epoch=None
     ),
     "reload every epoch, validated across epochs, sanity check": of(
-        reload_dataloaders_every_n_epochs=1,
-        val_check_interval=6,
-        check_val_every_n_epoch=None,
-        num_sanity_val_steps=1,
+        reload_dataloaders_every_n_epochs=1, val_check_interval=6, check_val_every_n_epoch=None, num_sanity_val_steps=1
     ),
     "reload every two epochs, stream, validated across epochs": of(
         reload_dataloaders_every_n_epochs=2, val_check_interval=3, check_val_every_n_epoch=None, loaders=stream

@@ -33,9 +33,7 @@ WORKAROUNDS: dict[str, dict[str, str]] = {
         "found_rate_applied": "lr-finder-applies-lr",
         "found_batch_size_halved": "warn-batch-size-untried",
     },
-    "2.5.5": {
-        "cli_leaves_the_checkpoint_alone": "cli-checkpoint-of-subclass",
-    },
+    "2.5.5": {"cli_leaves_the_checkpoint_alone": "cli-checkpoint-of-subclass"},
     "2.6.6": {
         "temporary_checkpoint_trusted": "own-checkpoint-load",
         "compiled_names_renamed": "compiled-names",

@@ -63,10 +63,7 @@ def _dies(title: str, action: str, names: str, kind: str = "died", outcome: str 
 
 def _other_call(title: str, action: str, names: str) -> Fault:
     return Fault(
-        title,
-        ("arrives after last", f"{action} after last"),
-        {1: "waits( elsewhere)?", 0: "waits( elsewhere)?"},
-        names,
+        title, ("arrives after last", f"{action} after last"), {1: "waits( elsewhere)?", 0: "waits( elsewhere)?"}, names
     )
 
 
@@ -128,17 +125,8 @@ FAULTS: dict[str, Fault] = {
         "killed by signal",
         ITSELF,
     ),
-    "killed-works": Fault(
-        "is killed while rank 0 computes",
-        ("works_on after", "dies after"),
-        {1: "died"},
-        "SIGKILL",
-    ),
-    "never-began": Fault(
-        "rank 1 is never started",
-        ("arrives before", None),
-        {1: "never began"},
-    ),
+    "killed-works": Fault("is killed while rank 0 computes", ("works_on after", "dies after"), {1: "died"}, "SIGKILL"),
+    "never-began": Fault("rank 1 is never started", ("arrives before", None), {1: "never began"}),
     # calls that do not match
     "broadcast": _other_call("broadcasts, the others are in a barrier", "broadcasts", "broadcast"),
     "reduces-alone": _other_call("a value is reduced by one rank only", "reduces_for_itself", "all_?reduce"),
@@ -158,11 +146,7 @@ FAULTS: dict[str, Fault] = {
         "reduce",
         variables={"WAIT": "mismatch"},
     ),
-    "group-left": Fault(
-        "leaves the group and sleeps",
-        ("arrives after last", "skips after last"),
-        names="skips",
-    ),
+    "group-left": Fault("leaves the group and sleeps", ("arrives after last", "skips after last"), names="skips"),
     # ways to wait
     "handle": _waiting("rank 0 waits for the handle of an asynchronous call", "handle", "all_reduce 2"),
     "functional": _waiting("rank 0 waits in a functional collective", "functional", "all_reduce"),
@@ -176,29 +160,17 @@ FAULTS: dict[str, Fault] = {
         variables={"WAIT": "subgroup"},
     ),
     "before-group": Fault(
-        "before there is a group",
-        ("arrives before watched", "sleeps before"),
-        {1: "stands still", 0: "waits"},
-        "act",
+        "before there is a group", ("arrives before watched", "sleeps before"), {1: "stands still", 0: "waits"}, "act"
     ),
     # no rank waits
     "all-sleep": Fault(
-        "all ranks sleep",
-        ("sleeps after", "sleeps after"),
-        {0: "stands still", 1: "stands still"},
-        "act",
+        "all ranks sleep", ("sleeps after", "sleeps after"), {0: "stands still", 1: "stands still"}, "act"
     ),
     "all-lock": Fault(
-        "all ranks take a lock twice",
-        ("locks after", "locks after"),
-        {0: "stands still", 1: "stands still"},
-        "act",
+        "all ranks take a lock twice", ("locks after", "locks after"), {0: "stands still", 1: "stands still"}, "act"
     ),
     "all-poll": Fault(
-        "all ranks look for a file",
-        ("polls after", "polls after"),
-        {0: "stands still", 1: "stands still"},
-        "act",
+        "all ranks look for a file", ("polls after", "polls after"), {0: "stands still", 1: "stands still"}, "act"
     ),
     "rank-0-stopped": Fault(
         "rank 0, which hears all reports, is stopped",
@@ -206,9 +178,7 @@ FAULTS: dict[str, Fault] = {
         names="rank 0 .*stopped by a signal",
     ),
     "thread-at-exit": Fault(
-        "a thread keeps rank 1 from ending",
-        ("arrives end", "does_not_end end"),
-        names="which waits for thread",
+        "a thread keeps rank 1 from ending", ("arrives end", "does_not_end end"), names="which waits for thread"
     ),
     "handler-at-exit": Fault(
         "a handler of rank 1 at exit does not return",
@@ -216,15 +186,9 @@ FAULTS: dict[str, Fault] = {
         names="in <lambda>",
     ),
     "process-at-exit": Fault(
-        "a process of rank 1 does not end",
-        ("arrives end", "joins_a_process end"),
-        names="multiprocessing",
+        "a process of rank 1 does not end", ("arrives end", "joins_a_process end"), names="multiprocessing"
     ),
-    "after-rank-0": Fault(
-        "rank 1 hangs in a teardown, rank 0 has left",
-        ("arrives end", "sleeps end"),
-        names="in act",
-    ),
+    "after-rank-0": Fault("rank 1 hangs in a teardown, rank 0 has left", ("arrives end", "sleeps end"), names="in act"),
     # real work
     "regular-expression": _honest("a regular expression that never ends, and computes", "regular_expression"),
     "computes": _honest("computes in Python", "works_a_while"),
@@ -242,9 +206,7 @@ FAULTS: dict[str, Fault] = {
     "child-writes": _honest("a process writes 40 KB a second", "child_writes"),
     "datagrams": _honest("receives datagrams", "datagrams"),
     "listener": Fault(
-        "a thread of each rank listens, the others compute",
-        ("listens after", "listens after"),
-        outcome=SPARED,
+        "a thread of each rank listens, the others compute", ("listens after", "listens after"), outcome=SPARED
     ),
 }
 # An endless computation can't be distinguished from a long one, so the watch does not end it. Users must know that.

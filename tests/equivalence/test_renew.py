@@ -121,10 +121,7 @@ def test_outdated_files_are_named_and_rewritten(clone):
             "2.5.1 | | 19177 | left out: on purpose | A Trainer stays stopped.",
             f"#19177 is 'left out' in coverage.txt, but {EXAMPLE} fixes it",
         ),
-        (
-            "2.5.1 | | 21746 | left out: on purpose | Said twice.",
-            "#21746 has more than one verdict in coverage.txt",
-        ),
+        ("2.5.1 | | 21746 | left out: on purpose | Said twice.", "#21746 has more than one verdict in coverage.txt"),
     ],
 )
 def test_false_verdict_is_refused(monkeypatch, line, printed):

@@ -457,11 +457,7 @@ def test_forked_process_must_not_use_cuda():
 def test_forked_loader_worker_works():
     torch.cuda.init()
     loader = DataLoader(
-        TensorDataset(torch.arange(8.0)),
-        batch_size=4,
-        num_workers=1,
-        multiprocessing_context="fork",
-        timeout=200,
+        TensorDataset(torch.arange(8.0)), batch_size=4, num_workers=1, multiprocessing_context="fork", timeout=200
     )
     assert [batch.to(FIRST).tolist() for (batch,) in loader] == [[0, 1, 2, 3], [4, 5, 6, 7]]
 

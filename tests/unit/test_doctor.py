@@ -117,12 +117,7 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
     ("no-peer-access", "warning", {"gpus": (H100, H100), "iommu": True}, "IOMMU"),
     ("exclusive-mode", "warning", {"gpus": (dataclasses.replace(H100, exclusive=True),)}, "mode Default: 0"),
     ("memory-in-use", "note", {"gpus": (dataclasses.replace(H100, used_mib=9000),)}, "0: 9000 of 81559 MiB"),
-    (
-        "cuda-before-fork",
-        "error",
-        {"torch": dataclasses.replace(CUDA, initialized_by_import=True)},
-        "initializes CUDA",
-    ),
+    ("cuda-before-fork", "error", {"torch": dataclasses.replace(CUDA, initialized_by_import=True)}, "initializes CUDA"),
     ("cuda-before-fork", "error", {"script": FORKING}, "line 3 (torch.zeros(1).cuda()) and forks in line 9"),
     ("launcher-numbers", "error", {"environment": {**TORCHRUN, "RANK": "2"}}, "RANK=2 with WORLD_SIZE=2"),
     ("launcher-numbers", "error", {"environment": {**TORCHRUN, "WORLD_SIZE": "two"}}, "WORLD_SIZE='two'"),
@@ -132,12 +127,7 @@ FOUND: list[tuple[str, str, dict[str, Any], str]] = [
     ("leftover-rank", "warning", {"environment": {"RANK": "0"}}, "RANK=0 is set, and LOCAL_RANK is not"),
     ("leftover-rank", "note", {"environment": {"WORLD_SIZE": "4"}}, "WORLD_SIZE=4 is set"),
     ("slurm", "error", {"environment": {"SLURM_NTASKS": "4", "SLURM_STEP_ID": "0"}}, "no --ntasks-per-node"),
-    (
-        "slurm",
-        "warning",
-        {"environment": {"SLURM_NTASKS": "4", "SLURM_NTASKS_PER_NODE": "4"}},
-        "not started with srun",
-    ),
+    ("slurm", "warning", {"environment": {"SLURM_NTASKS": "4", "SLURM_NTASKS_PER_NODE": "4"}}, "not started with srun"),
     (
         "slurm",
         "error",

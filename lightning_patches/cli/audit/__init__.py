@@ -87,11 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a requirement such as lightning==2.2.5, a file, or a directory (default: this environment)",
     )
     parser.add_argument(
-        "--requirement",
-        action="append",
-        default=[],
-        metavar="SPEC",
-        help="the same as WHAT; may be repeated",
+        "--requirement", action="append", default=[], metavar="SPEC", help="the same as WHAT; may be repeated"
     )
     parser.add_argument(
         "-r",

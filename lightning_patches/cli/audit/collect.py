@@ -17,17 +17,7 @@ from lightning_patches.cli import _files
 from lightning_patches.cli._exit_status import UsageError
 from lightning_patches.cli.audit import requirements
 from lightning_patches.cli.audit.pins import Pins, pinned_version, python_minors
-from lightning_patches.cli.audit.sources.items import (
-    Gap,
-    Group,
-    Include,
-    Item,
-    Kind,
-    Locks,
-    Place,
-    Source,
-    Spec,
-)
+from lightning_patches.cli.audit.sources.items import Gap, Group, Include, Item, Kind, Locks, Place, Source, Spec
 from lightning_patches.cli.audit.sources.lines import is_path
 from lightning_patches.cli.audit.sources.readers import READ, format_of
 from lightning_patches.known import releases

@@ -13,11 +13,7 @@ from lightning_patches.known.installed import find_installed
 from lightning_patches.known.unpatched import ADVICE
 from lightning_patches.patch import Patch
 
-_OTHERS = (
-    ("follows", "It hid an earlier error"),
-    ("found", "Also found"),
-    ("possible", "Perhaps also"),
-)
+_OTHERS = (("follows", "It hid an earlier error"), ("found", "Also found"), ("possible", "Perhaps also"))
 
 
 def write(one: Answer) -> Text:

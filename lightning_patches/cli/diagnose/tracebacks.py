@@ -24,7 +24,7 @@ FOLLOW_UP_ERRORS = re.compile(
     r"BrokenPipeError|ConnectionResetError|ConnectionError|EOFError|RayTaskError|KeyboardInterrupt|SystemExit|"
     r"DistBackendError|CancelledError|SIGTERMException|(?:Base)?ExceptionGroup)\b|"
     r".{0,200}(?:closed by peer|reset by peer|Broken pipe)|"
-    r"_?queue\.Empty\b|RuntimeError: DataLoader worker \(pid\S{0,3} [\d, ]+\) exited unexpectedly",
+    r"_?queue\.Empty\b|RuntimeError: DataLoader worker \(pid\S{0,3} [\d, ]+\) exited unexpectedly"
 )
 """Matches errors that follow from the end of another process: of launchers, of ranks whose peer is gone, of a
 DataLoader."""

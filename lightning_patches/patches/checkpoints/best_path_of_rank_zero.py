@@ -28,10 +28,7 @@ PATCH = Patch(
     impact=Impact(
         'test(ckpt_path="best") under DDP fails on every rank except rank zero if the file name contains a metric that '
         "was logged without sync_dist: each rank looks for a file with its value, and only rank zero's exists.",
-        (
-            'FileNotFoundError with ckpt_path="best" on rank 1',
-            "best_model_path differs between ranks",
-        ),
+        ('FileNotFoundError with ckpt_path="best" on rank 1', "best_model_path differs between ranks"),
         error="FileNotFoundError: Checkpoint file not found: ...",
         frames=("/trainer/connectors/checkpoint_connector.py",),
         would_tell="`trainer.checkpoint_callback.best_model_path` on each rank. It is this bug if the paths differ",

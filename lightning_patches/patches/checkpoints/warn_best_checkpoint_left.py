@@ -60,7 +60,7 @@ PATCH = warning(
     upstream=Upstream(issues=(18687,)),
     impact=Impact(
         "A run that resumes from a checkpoint that was saved before the newest best one never deletes that file: "
-        "the resumed ModelCheckpoint has the list of files from before.",
+        "the resumed ModelCheckpoint has the list of files from before."
     ),
     note="The opt-in patch monitored-checkpoint-first prevents the bug in the runs that save the checkpoints.",
 )

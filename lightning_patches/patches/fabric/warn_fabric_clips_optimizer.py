@@ -45,7 +45,7 @@ PATCH = warning(
     upstream=Upstream(),
     impact=Impact(
         "`fabric.clip_gradients(module, optimizer)` ignores the module: it clips all parameters of the optimizer "
-        "together, and the norm that it returns is theirs.",
+        "together, and the norm that it returns is theirs."
     ),
     when=" if the optimizer has gradients of the module and of others",
     added="0.3.0",

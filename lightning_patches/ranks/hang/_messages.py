@@ -70,13 +70,7 @@ def _form(fields: dict[str, Check]) -> Check:
     )
 
 
-_COLLECTIVE = {
-    "name": text(128),
-    "group": text(64),
-    "number": number(-1, 1 << 62),
-    "sizes": text(256),
-    "done": flag,
-}
+_COLLECTIVE = {"name": text(128), "group": text(64), "number": number(-1, 1 << 62), "sizes": text(256), "done": flag}
 _rank = number(0, _MOST_RANKS)
 _children = several(text(LONGEST_CHILD), MOST_CHILDREN)
 TO_HUB: dict[str, dict[str, Check]] = {

@@ -227,10 +227,7 @@ class Sampler:
                 return None
             epoch = trainer.fit_loop.epoch_loop
             evaluations = (epoch.val_loop, trainer.validate_loop, trainer.test_loop)
-            return (
-                epoch.batch_progress.total.started,
-                *(loop.batch_progress.total.started for loop in evaluations),
-            )
+            return (epoch.batch_progress.total.started, *(loop.batch_progress.total.started for loop in evaluations))
         except Exception:
             return None
 

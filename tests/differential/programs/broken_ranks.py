@@ -52,11 +52,7 @@ FAULT, *WORDS = sys.argv[1].split("-")
 OUT = Path(os.environ.get("BROKEN_OUT", "."))
 GPU = os.environ.get("BROKEN_BACKEND", "gloo") == "nccl"
 RANKS = {"accelerator": "gpu" if GPU else "cpu", "devices": 2}
-DDP = {
-    "start_method": "fork",
-    "process_group_backend": "nccl" if GPU else "gloo",
-    "timeout": timedelta(minutes=10),
-}
+DDP = {"start_method": "fork", "process_group_backend": "nccl" if GPU else "gloo", "timeout": timedelta(minutes=10)}
 BATCHES = 6
 warnings.filterwarnings("ignore")
 torch.set_num_threads(1)

@@ -139,11 +139,7 @@ class Event(metaclass=_CudaEvents):
 
 
 def _as_cuda_stream(stream):
-    return Stream(
-        stream_id=stream.stream_id,
-        device_index=stream.device_index,
-        device_type=stream.device_type,
-    )
+    return Stream(stream_id=stream.stream_id, device_index=stream.device_index, device_type=stream.device_type)
 
 
 def _current_stream(device=None):
