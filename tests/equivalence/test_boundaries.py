@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from lightning_patches import patches as catalogue
 from lightning_patches.engine import fingerprints
 from tests.equivalence import boundaries
 from tests.equivalence.boundaries import Boundary
@@ -62,27 +61,3 @@ def test_both_distributions_have_the_same_source_for_all_targets():
         digests = [one.split()[0] for one in row.split(", ")]
         releases = [number for digest in digests for number in fingerprints.numbers(row, digest)]
         assert len(releases) == len(set(releases)), location
-
-
-def test_boundaries_surround_the_affected_range():
-    row = boundaries.of("logged-metrics-device")[0]
-    assert [(one.distribution, one.version, one.role) for one in boundaries.boundaries(row)] == [
-        ("pytorch-lightning", "2.0.9.post0", "before"),
-        ("pytorch-lightning", "2.1.0", "affected"),
-        ("lightning", "2.3.3", "affected"),
-        ("lightning", "2.4.0", "fixed"),
-        ("lightning", "2.6.6", "newest"),
-    ]
-
-
-def test_shim_and_fork_have_the_fixes_of_the_official_release():
-    patch = catalogue.find("logged-metrics-device")[0]
-    names = boundaries.companions(patch, "2.3.3")
-    assert patch.name in names
-    assert "dataloader-error-unmasked" not in names, "no official release has it"
-    never_fixed = catalogue.find("dataloader-error-unmasked")[0]
-    assert boundaries.companions(never_fixed, "2.3.3") == [never_fixed.name]
-    sharing = catalogue.find("fabric-submodule-sync")[0]
-    assert {sharing.name, "fabric-compiled-module"} <= set(boundaries.companions(sharing, "2.2.5")), (
-        "both change __init__"
-    )

@@ -4,16 +4,12 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from lightning_patches import patches as catalogue
-from lightning_patches.known import coverage
 from tests.support.variants import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
-import _coverage
 import _environment
 
 EXAMPLE = "fit-resets-should-stop"
@@ -101,49 +97,3 @@ def test_guide_for_adding_a_patch_works_step_by_step(clone):
     printed = run(clone, *test.split())
     assert re.search(r"\b[1-9]\d+ passed", printed), printed
     assert git(clone, "diff") == "", "what is derived is as it was"
-
-
-def test_outdated_files_are_named_and_rewritten(clone):
-    page, diff = clone / "upstream" / "PATCHES.md", clone / "upstream" / "diffs" / "compiled-log.patch"
-    right = page.read_text(), diff.read_text()
-    page.write_text("another")
-    assert run(clone, "scripts/renew", "--check", status=1) == "upstream/PATCHES.md is not up to date: scripts/renew\n"
-    assert page.read_text() == "another"
-    diff.write_text(right[1].replace("\n+++ ", "\n--- a/x.py\n+++ b/").replace("\n@@ ", "\n@@ -1,2 +1,3 @@ "))
-    run(clone, "scripts/renew")
-    assert (page.read_text(), diff.read_text()) == right
-
-
-@pytest.mark.parametrize(
-    ("line", "printed"),
-    [
-        (
-            "2.5.1 | | 19177 | left out: on purpose | A Trainer stays stopped.",
-            f"#19177 is 'left out' in coverage.txt, but {EXAMPLE} fixes it",
-        ),
-        ("2.5.1 | | 21746 | left out: on purpose | Said twice.", "#21746 has more than one verdict in coverage.txt"),
-    ],
-)
-def test_false_verdict_is_refused(monkeypatch, line, printed):
-    coverage.fixes.cache_clear()
-    text = (ROOT / "lightning_patches" / "known" / "coverage.txt").read_bytes()
-    monkeypatch.setattr(coverage.pkgutil, "get_data", lambda *_: text + line.encode() + b"\n")
-    try:
-        assert any(printed in problem for problem in _coverage.problems()), _coverage.problems()
-    finally:
-        coverage.fixes.cache_clear()
-
-
-def test_partial_patch_is_named_with_the_verdict_on_the_rest():
-    assert any(20379 in patch.numbers for patch in catalogue.all_patches())
-    assert _coverage.problems() == []
-
-
-def test_table_that_disagrees_with_a_record_is_refused(tmp_path):
-    page = tmp_path / "README.md"
-    text = Path(ROOT / "README.md").read_text()
-    page.write_text(text)
-    assert _coverage.disagreements(page) == []
-    page.write_text(text.replace("sync_dist=True)` | 2.1.0 to 2.3.3 |", "sync_dist=True)` | 2.1.0 to 2.4.0 |"))
-    (printed,) = _coverage.disagreements(page)
-    assert "says 2.1.0 to 2.4.0 (19813)" in printed and "2.1.0 to 2.3.3" in printed

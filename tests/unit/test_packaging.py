@@ -1,7 +1,6 @@
 """The published files: a complete source archive, and metadata with the project's links."""
 
 import configparser
-import hashlib
 import json
 import os
 import re
@@ -215,18 +214,6 @@ def test_published_files_have_provenance(copy: Path, tmp_path: Path) -> None:
     assert f"pip install git+{url}" in page
 
 
-def test_address_of_a_git_remote_is_normalized() -> None:
-    address = load("build_release").address
-    for remote in (
-        "https://u:p@a.org/me/it.git",
-        "git@a.org:me/it.git",
-        "ssh://git@a.org/me/it",
-        "https://a.org/me/it/",
-    ):
-        assert address(remote) == "https://a.org/me/it", remote
-    assert address("/srv/it.git") == address("") == ""
-
-
 def test_conda_recipe_agrees_with_setup_cfg() -> None:
     yaml = pytest.importorskip("yaml")
     settings = configparser.ConfigParser()
@@ -240,30 +227,3 @@ def test_conda_recipe_agrees_with_setup_cfg() -> None:
     assert sorted(needs) == sorted(line.replace(" ", "") for line in recipe["requirements"]["run"])
     (command,) = recipe["build"]["entry_points"]
     assert command == settings["options.entry_points"]["console_scripts"].strip()
-
-
-def test_conda_recipe_of_a_release_takes_its_archive(tmp_path: Path) -> None:
-    yaml = pytest.importorskip("yaml")
-    sdist = tmp_path / "lightning_patches-1.2.3.tar.gz"
-    sdist.write_bytes(b"archive")
-    recipe = (ROOT / "upstream" / "conda" / "meta.yaml").read_text()
-    assert yaml.safe_load(load("build_release").published(recipe, sdist, "https://a.org/b"))["source"] == {
-        "url": "https://a.org/b/releases/download/v1.2.3/lightning_patches-1.2.3.tar.gz",
-        "sha256": hashlib.sha256(b"archive").hexdigest(),
-    }
-
-
-def test_build_release_tests_its_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = load("build_release")
-    assert module.tried("it.whl", "2.0").startswith("NOT TRIED")
-
-    def environment(directory: Path, file: str, base: str) -> str:
-        program = directory / "bin" / "lightning-patches"
-        program.parent.mkdir(parents=True)
-        program.write_text('#!/bin/sh\n[ "$1" != status ]\n')
-        program.chmod(0o755)
-        return str(program.with_name("python"))
-
-    monkeypatch.setattr(module, "environment", environment)
-    with pytest.raises(SystemExit, match="`status` ends with 1, not 0"):
-        module.tried("it.whl", "{}.{}".format(*sys.version_info))
