@@ -71,27 +71,20 @@ def assert_ends_as_on_stock(version, case, backend="gloo"):
 
 ANYWHERE = ("raises", "killed", "exits", "skips", "logs", "gathers", "waits", "saves")
 CASES = {
-    "sigterm-at-batch-boundary": {
-        "2.6.6": ("uneven", "stops", "stops-logged", "stops-each", "uneven-logged", "ends_epoch"),
-        "2.5.2": ("uneven", "stops", "raises"),
-    },
+    "sigterm-at-batch-boundary": {"2.6.6": ("uneven", "stops", "stops-logged", "stops-each", "uneven-logged",
+     "ends_epoch"), "2.5.2": ("uneven", "stops", "raises")},
     "validation-after-short-epoch": {"2.6.6": ("uneven-sized",), "2.5.2": ("uneven-sized",)},
-    "synced-mean-batch-sizes": {
-        "2.2.5": ("stops-each", "stops-plain-each", "uneven-plain-each"),
-        "2.0.9": ("stops-each", "uneven-plain-each"),
-    },
+    "synced-mean-batch-sizes": {"2.2.5": ("stops-each", "stops-plain-each", "uneven-plain-each"),
+     "2.0.9": ("stops-each", "uneven-plain-each")},
     "checkpoint-exists-on-rank-zero": {"2.5.2": ("uneven-kept",), "2.2.5": ("uneven-each-kept", "stops-each-kept")},
     "fabric-submodule-sync": {"2.6.6": ("raises-fabric-parts", "killed-fabric-parts")},
     "ddp-static-graph-manual": {"2.6.6": ("raises-static",)},
     "ddp-evaluation-same-weights": {"2.0.1": ("raises-evaluated",)},
     "tuner-cleanup-on-error": {"2.2.5": ("raises-searched",)},
     "lr-finder-skipped-batch": {"2.0.6": ("skips-searched",)},
-    "": {
-        "2.6.6": (*ANYWHERE, "raises-validated", "stops-validated", "waits-validated", "logs-each", "uneven-fabric"),
-        "2.2.5": (*ANYWHERE, "ends_epoch"),
-        "2.0.9": ("raises", "logs-each"),
-    },
-}
+    "": {"2.6.6": (*ANYWHERE, "raises-validated", "stops-validated", "waits-validated", "logs-each", "uneven-fabric"),
+     "2.2.5": (*ANYWHERE, "ends_epoch"), "2.0.9": ("raises", "logs-each")},
+}  # fmt: skip
 """By the patch that touches a collective, at the ends of its range; the last are for all patches together."""
 
 

@@ -9,41 +9,23 @@ import pytest
 from tests.differential import known_differences, trial
 
 WORKAROUNDS: dict[str, dict[str, str]] = {
-    "2.0.6": {
-        "param_groups_refreshed": "manual-optimizer-state",
-        "steps_counted_once": "manual-optimizer-state",
-        "fabric_optimizer_loaded": "fabric-optimizer-load-state",
-    },
-    "2.2.5": {
-        "validation_marked": "warn-resumed-run",
-        "validations_of_resumed_epoch_marked": "warn-resumed-run",
-        "validation_begun_anew": "warn-resumed-run",
-        "epoch_loop_replaced": "warn-resumed-run",
-        "progress_corrected": "mid-epoch-resume",
-        "steps_moved_to_cpu": "resumed-optimizer-step-device",
-        "torch_load_replaced": "trusted-checkpoint-load",
-        "logged_on_the_models_device": "logged-metrics-device",
-        "fitted_again": "fit-resets-should-stop",
-        "bar_torn_down_with_care": "rich-progress-bar",
-    },
-    "2.5.3": {
-        "autocast_cache_cleared": "autocast-after-no-grad",
-        "workers_seeded": "worker-seed-sequence",
-        "schedulers_of_skipped_epoch_stepped": "warn-skipped-epoch-schedulers",
-        "found_rate_applied": "lr-finder-applies-lr",
-        "found_batch_size_halved": "warn-batch-size-untried",
-    },
+    "2.0.6": {"param_groups_refreshed": "manual-optimizer-state", "steps_counted_once": "manual-optimizer-state",
+     "fabric_optimizer_loaded": "fabric-optimizer-load-state"},
+    "2.2.5": {"validation_marked": "warn-resumed-run", "validations_of_resumed_epoch_marked": "warn-resumed-run",
+     "validation_begun_anew": "warn-resumed-run", "epoch_loop_replaced": "warn-resumed-run",
+     "progress_corrected": "mid-epoch-resume", "steps_moved_to_cpu": "resumed-optimizer-step-device",
+     "torch_load_replaced": "trusted-checkpoint-load", "logged_on_the_models_device": "logged-metrics-device",
+     "fitted_again": "fit-resets-should-stop", "bar_torn_down_with_care": "rich-progress-bar"},
+    "2.5.3": {"autocast_cache_cleared": "autocast-after-no-grad", "workers_seeded": "worker-seed-sequence",
+     "schedulers_of_skipped_epoch_stepped": "warn-skipped-epoch-schedulers",
+     "found_rate_applied": "lr-finder-applies-lr", "found_batch_size_halved": "warn-batch-size-untried"},
     "2.5.5": {"cli_leaves_the_checkpoint_alone": "cli-checkpoint-of-subclass"},
-    "2.6.6": {
-        "temporary_checkpoint_trusted": "own-checkpoint-load",
-        "compiled_names_renamed": "compiled-names",
-        "plateau_in_time_with_validation": "plateau-waits-for-validation",
-        "short_epoch_validated_in_time": "validation-after-short-epoch",
-        "short_epoch_validated_by_hand": "validation-after-short-epoch",
-        "early_stopping_after_warmup": "early-stopping-before-minimum",
-        "batch_norm_kept_frozen": "frozen-batch-norm",
-    },
-}
+    "2.6.6": {"temporary_checkpoint_trusted": "own-checkpoint-load", "compiled_names_renamed": "compiled-names",
+     "plateau_in_time_with_validation": "plateau-waits-for-validation",
+     "short_epoch_validated_in_time": "validation-after-short-epoch",
+     "short_epoch_validated_by_hand": "validation-after-short-epoch",
+     "early_stopping_after_warmup": "early-stopping-before-minimum", "batch_norm_kept_frozen": "frozen-batch-norm"},
+}  # fmt: skip
 """By release, the programs that work there on stock, and the patch whose bug each works around."""
 STILL_FAILS = "bar_torn_down_with_care"
 """Works around a part of the errors only: with the patch, nothing is left to catch."""

@@ -106,25 +106,15 @@ FAULTS: dict[str, Fault] = {
     "killed-helper": _dies("is killed, and its helper keeps its sockets", "dies_with_a_helper", "SIGKILL"),
     "segmentation-fault": _dies("a segmentation fault", "segmentation_fault", "SIGSEGV", outcome=ITSELF),
     "sigterm": _dies("is asked to end (SIGTERM)", "is_asked_to_end", "SIGTERM", outcome=ITSELF),
-    "exec": _dies(
-        "replaces itself by another program", "replaces_itself", "replaced itself by sleep", "does not answer"
-    ),
+    "exec": _dies("replaces itself by another program", "replaces_itself", "replaced itself by sleep",
+     "does not answer"),
     "exit-0": _dies("`os._exit(0)`", "exits_at_once", "exited with status 0", outcome=ITSELF),
     "exit-7": _dies("`os._exit(7)`", "exits_at_once_with_7", "exited with status 7", outcome=ITSELF),
     "exit": _dies("`sys.exit(0)` in the midst", "exits", "", "has left", ITSELF),
-    "raises": Fault(
-        "raises before there is a group",
-        ("arrives before watched", "raises before"),
-        {1: "failed"},
-        "no such file: train.csv",
-    ),
-    "worker-killed": Fault(
-        "its DataLoader's worker is killed",
-        ("arrives after", "worker_killed after"),
-        {1: "failed"},
-        "killed by signal",
-        ITSELF,
-    ),
+    "raises": Fault("raises before there is a group", ("arrives before watched", "raises before"), {1: "failed"},
+     "no such file: train.csv"),
+    "worker-killed": Fault("its DataLoader's worker is killed", ("arrives after", "worker_killed after"), {1: "failed"},
+     "killed by signal", ITSELF),
     "killed-works": Fault("is killed while rank 0 computes", ("works_on after", "dies after"), {1: "died"}, "SIGKILL"),
     "never-began": Fault("rank 1 is never started", ("arrives before", None), {1: "never began"}),
     # calls that do not match
@@ -132,62 +122,35 @@ FAULTS: dict[str, Fault] = {
     "reduces-alone": _other_call("a value is reduced by one rank only", "reduces_for_itself", "all_?reduce"),
     "gathers-alone": _other_call("objects are gathered by one rank only", "gathers_objects", "gather"),
     "shape": _other_call("reduces a tensor, the others are in a barrier", "reduces_another_shape", "all_?reduce"),
-    "barrier-alone": Fault(
-        "one barrier more than the others",
-        ("arrives after last", "waits_alone after last"),
-        {0: "has left"},
-        "",
-        ITSELF,
-    ),
-    "mismatch": Fault(
-        "rank 0 reduces, rank 1 is in a barrier",
-        ("arrives after", "arrives after"),
-        {0: "waits( elsewhere)?", 1: "waits( elsewhere)?"},
-        "reduce",
-        variables={"WAIT": "mismatch"},
-    ),
+    "barrier-alone": Fault("one barrier more than the others", ("arrives after last", "waits_alone after last"),
+     {0: "has left"}, "", ITSELF),
+    "mismatch": Fault("rank 0 reduces, rank 1 is in a barrier", ("arrives after", "arrives after"),
+     {0: "waits( elsewhere)?", 1: "waits( elsewhere)?"}, "reduce", variables={"WAIT": "mismatch"}),
     "group-left": Fault("leaves the group and sleeps", ("arrives after last", "skips after last"), names="skips"),
     # ways to wait
     "handle": _waiting("rank 0 waits for the handle of an asynchronous call", "handle", "all_reduce 2"),
     "functional": _waiting("rank 0 waits in a functional collective", "functional", "all_reduce"),
     "store": _waiting("rank 0 waits for a key of the store", "store", "get 1"),
     "monitored": _waiting("rank 0 waits in a monitored barrier", "monitored", "monitored_barrier"),
-    "subgroups": Fault(
-        "four ranks, groups that were used unequally",
-        (*["arrives after last"] * 3, "sleeps after"),
-        {3: "stands still", 0: "waits", 1: "waits", 2: "waits"},
-        "act",
-        variables={"WAIT": "subgroup"},
-    ),
-    "before-group": Fault(
-        "before there is a group", ("arrives before watched", "sleeps before"), {1: "stands still", 0: "waits"}, "act"
-    ),
+    "subgroups": Fault("four ranks, groups that were used unequally", (*["arrives after last"] * 3, "sleeps after"),
+     {3: "stands still", 0: "waits", 1: "waits", 2: "waits"}, "act", variables={"WAIT": "subgroup"}),
+    "before-group": Fault("before there is a group", ("arrives before watched", "sleeps before"),
+     {1: "stands still", 0: "waits"}, "act"),
     # no rank waits
-    "all-sleep": Fault(
-        "all ranks sleep", ("sleeps after", "sleeps after"), {0: "stands still", 1: "stands still"}, "act"
-    ),
-    "all-lock": Fault(
-        "all ranks take a lock twice", ("locks after", "locks after"), {0: "stands still", 1: "stands still"}, "act"
-    ),
-    "all-poll": Fault(
-        "all ranks look for a file", ("polls after", "polls after"), {0: "stands still", 1: "stands still"}, "act"
-    ),
-    "rank-0-stopped": Fault(
-        "rank 0, which hears all reports, is stopped",
-        ("stops after", "arrives after"),
-        names="rank 0 .*stopped by a signal",
-    ),
-    "thread-at-exit": Fault(
-        "a thread keeps rank 1 from ending", ("arrives end", "does_not_end end"), names="which waits for thread"
-    ),
-    "handler-at-exit": Fault(
-        "a handler of rank 1 at exit does not return",
-        ("arrives end", "hangs_in_a_late_handler end"),
-        names="in <lambda>",
-    ),
-    "process-at-exit": Fault(
-        "a process of rank 1 does not end", ("arrives end", "joins_a_process end"), names="multiprocessing"
-    ),
+    "all-sleep": Fault("all ranks sleep", ("sleeps after", "sleeps after"), {0: "stands still", 1: "stands still"},
+     "act"),
+    "all-lock": Fault("all ranks take a lock twice", ("locks after", "locks after"),
+     {0: "stands still", 1: "stands still"}, "act"),
+    "all-poll": Fault("all ranks look for a file", ("polls after", "polls after"),
+     {0: "stands still", 1: "stands still"}, "act"),
+    "rank-0-stopped": Fault("rank 0, which hears all reports, is stopped", ("stops after", "arrives after"),
+     names="rank 0 .*stopped by a signal"),
+    "thread-at-exit": Fault("a thread keeps rank 1 from ending", ("arrives end", "does_not_end end"),
+     names="which waits for thread"),
+    "handler-at-exit": Fault("a handler of rank 1 at exit does not return",
+     ("arrives end", "hangs_in_a_late_handler end"), names="in <lambda>"),
+    "process-at-exit": Fault("a process of rank 1 does not end", ("arrives end", "joins_a_process end"),
+     names="multiprocessing"),
     "after-rank-0": Fault("rank 1 hangs in a teardown, rank 0 has left", ("arrives end", "sleeps end"), names="in act"),
     # real work
     "regular-expression": _honest("a regular expression that never ends, and computes", "regular_expression"),
@@ -205,10 +168,9 @@ FAULTS: dict[str, Fault] = {
     "child-sends": _honest("a process sends 1 MB a second", "child_sends"),
     "child-writes": _honest("a process writes 40 KB a second", "child_writes"),
     "datagrams": _honest("receives datagrams", "datagrams"),
-    "listener": Fault(
-        "a thread of each rank listens, the others compute", ("listens after", "listens after"), outcome=SPARED
-    ),
-}
+    "listener": Fault("a thread of each rank listens, the others compute", ("listens after", "listens after"),
+     outcome=SPARED),
+}  # fmt: skip
 # An endless computation can't be distinguished from a long one, so the watch does not end it. Users must know that.
 FOR_EVER = ("regular-expression",)
 

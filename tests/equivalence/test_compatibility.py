@@ -196,20 +196,11 @@ FIELDS = {
 }
 """Of the JSON documents beside pytorch-lightning 2.2.5. A blank in a key is written as ``_``."""
 LISTED = {
-    **dict.fromkeys(
-        (
-            "checkpoint-after-validation is opt-in",
-            "checkpoint-written-once is opt-in",
-            "progress-bar-without-wait is opt-in",
-            "sampler-set-epoch is opt-in",
-            "tuner-temporary-checkpoint is opt-in",
-        ),
-        "Five patches are off by default now",
-    ),
-    **dict.fromkeys(
-        ("resume-single-iteration is opt-in", "stateful-loader-restored is opt-in"),
-        "`resume-single-iteration` and `stateful-loader-restored`, and",
-    ),
+    **dict.fromkeys(("checkpoint-after-validation is opt-in", "checkpoint-written-once is opt-in",
+     "progress-bar-without-wait is opt-in", "sampler-set-epoch is opt-in", "tuner-temporary-checkpoint is opt-in"),
+     "Five patches are off by default now"),
+    **dict.fromkeys(("resume-single-iteration is opt-in", "stateful-loader-restored is opt-in"),
+     "`resume-single-iteration` and `stateful-loader-restored`, and"),
     "batch-size-finder-tried-size is opt-in": "`batch-size-finder-tried-size` is off by default",
     "skipped-epoch-schedulers is opt-in": "`skipped-epoch-schedulers` is off by default",
     "a patch by name also selects import-without-pkg-resources": "the patches without which `import lightning` fails",
@@ -219,16 +210,14 @@ LISTED = {
     'diagnose "IndexError: pop from empty list" ends with 1': "a single line that any program could have written",
     "list --json: patches": "print an object; the array of before is its `patches`",
     "show --json 19813: patches": "print an object; the array of before is its `patches`",
-    **{
-        f"list --json: {name} is empty": "are empty; the texts are in `note`"
-        for name in ("further_than_upstream", "equivalent_to", "relied_on", "relied_on_tests")
-    },
+    **{f"list --json: {name} is empty": "are empty; the texts are in `note`"
+     for name in ("further_than_upstream", "equivalent_to", "relied_on", "relied_on_tests")},
     "SARIF leaves out what the patches mend": "leave out the bugs that the patches fix; `--all`",
     "build_fork is lightning-patches fork": "`lightning-patches fork` replaces `scripts/build_fork`",
     "a fork of 2.2.5 holds the default set": "and holds the default set",
     "the number of a fork is 3": "`2.2.5+patches.3`",
     "the diffs are in upstream/diffs": "`upstream/diffs/`",
-}
+}  # fmt: skip
 
 
 def names(*, default_only: bool = False) -> set[str]:

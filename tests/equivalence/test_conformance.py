@@ -135,52 +135,31 @@ DRESSED = "functions.copy_metadata = lambda r, raw, o, a, n: (dress(r, raw, o, a
 FAULTS = {
     "none": ("", set()),
     "a trace to the original": (
-        DRESSED.format("raw is functions.MISSING or setattr(r, '__wrapped__', functions.function_of(raw))"),
-        {"only jsonargparse looks through it", "Lightning does not take it for an override"},
-    ),
+     DRESSED.format("raw is functions.MISSING or setattr(r, '__wrapped__', functions.function_of(raw))"),
+     {"only jsonargparse looks through it", "Lightning does not take it for an override"}),
     "another signature": (DRESSED.format("vars(r).pop('__signature__', None)"), {"signature is kept"}),
     "another parameter name": ("build = renamed", {"every call of the original is accepted"}),
-    "another name": (
-        DRESSED.format("setattr(r, '__qualname__', 'nowhere')"),
-        {"names and docstring are kept", "it can be pickled by reference"},
-    ),
+    "another name": (DRESSED.format("setattr(r, '__qualname__', 'nowhere')"),
+     {"names and docstring are kept", "it can be pickled by reference"}),
     "another docstring": (DRESSED.format("setattr(r, '__doc__', '?')"), {"names and docstring are kept"}),
-    "another descriptor": (
-        "functions.wrap_like = lambda raw, function: function",
-        {"it is a plain function in the same descriptor"},
-    ),
+    "another descriptor": ("functions.wrap_like = lambda raw, function: function",
+     {"it is a plain function in the same descriptor"}),
     "no source": ("build = without_source", {"source can be shown"}),
-    "aliases left": (
-        "follow = references.update_copies\n"
-        "references.update_copies = (\n"
-        "    lambda moved, modules: follow(moved, list if any(s.layers for s in moved) else modules))",
-        {"no alias of the original is left (patched after import)"},
-    ),
-    "an addition left": (
-        "attributes.PatchedAttribute.compose = (\n"
-        "    lambda s: compose(s) if s.layers or s.original is not functions.MISSING else True)",
-        {"undo is exact"},
-    ),
-    "a copy put back": (
-        "def undo(s):\n"
-        "    if not s.layers and isinstance(s.original, types.FunctionType): s.original = copied(s.original)\n"
-        "    return compose(s)\n"
-        "attributes.PatchedAttribute.compose = undo",
-        {
-            "undo is exact",
-            "signature is kept",
-            "names and docstring are kept",
-            "type hints are kept",
-            "defaults are kept",
-        },
-    ),
-    "applied anew each time": (
-        "activate = patcher.Patcher.activate\n"
-        "patcher.Patcher.activate = lambda self, s, **k: (self.active and self.deactivate(), activate(self, s))[0]",
-        {"activation twice is once"},
-    ),
+    "aliases left": ("follow = references.update_copies\n" "references.update_copies = (\n"
+     "    lambda moved, modules: follow(moved, list if any(s.layers for s in moved) else modules))",
+     {"no alias of the original is left (patched after import)"}),
+    "an addition left": ("attributes.PatchedAttribute.compose = (\n"
+     "    lambda s: compose(s) if s.layers or s.original is not functions.MISSING else True)", {"undo is exact"}),
+    "a copy put back": ("def undo(s):\n"
+     "    if not s.layers and isinstance(s.original, types.FunctionType): s.original = copied(s.original)\n"
+     "    return compose(s)\n" "attributes.PatchedAttribute.compose = undo",
+     {"undo is exact", "signature is kept", "names and docstring are kept", "type hints are kept",
+     "defaults are kept"}),
+    "applied anew each time": ("activate = patcher.Patcher.activate\n"
+     "patcher.Patcher.activate = lambda self, s, **k: (self.active and self.deactivate(), activate(self, s))[0]",
+     {"activation twice is once"}),
     "a finder left": ("hooks.remove = lambda: None", {"undo restores sys.meta_path"}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -85,10 +85,10 @@ def test_log_is_answered_with_cause_and_advice(diagnose: Diagnose, head: dict[st
 
 
 SHORT = [
-    pytest.param([line.split(": ", 1) for line in head.splitlines()], log, id=title)
+    pytest.param([one.split(": ", 1) for one in head], log, id=title)
     for block in (LOGS / "short.txt").read_text("utf-8").split("\n==== ")[1:]
-    for title, _, rest in [block.partition("\n")]
-    for head, _, log in [rest.partition("\n---\n")]
+    for first, _, log in [block.partition("\n")]
+    for title, *head in [first.split(" | ")]
 ]
 
 
@@ -126,7 +126,8 @@ def read_sections() -> list[Section]:
     for part in re.split(r"^== ", (LOGS / "words.txt").read_text("utf-8"), flags=re.M)[1:]:
         head, *lines = (line for line in part.splitlines() if line and not line.startswith("#"))
         title, how, bound = head.split(" | ")
-        found.append(Section(title, how, int(bound), tuple(tuple(line.split(" | ", 1)) for line in lines)))
+        rows = [(names, text) for names, *texts in (line.split(" | ") for line in lines) for text in texts]
+        found.append(Section(title, how, int(bound), tuple(rows)))
     return found
 
 

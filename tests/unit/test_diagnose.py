@@ -242,176 +242,101 @@ class Case(NamedTuple):
 
 UNKNOWN = ("I don't know this error: `",)
 CASES = {
-    "watchdog": Case(
-        "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9)",
-        "possible prepare-data-without-deadline",
-        ("Perhaps ",),
-    ),
+    "watchdog": Case("[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9)",
+     "possible prepare-data-without-deadline", ("Perhaps ",)),
     "line of a common error": Case(MESSAGE, f"possible {DEVICE}", ("Perhaps ",)),
     "unknown release": Case(TRACEBACK, f"possible {DEVICE}", release="lightning==2.7.0"),
     "a warning": Case("Learning rate set to 0.00025\n", "possible lr-finder-applies-lr"),
     "tensors, no frame": Case(frames(LIGHTNING + "pytorch/strategies/ddp.py", "/home/me/net.py") + CPU, "-", UNKNOWN),
-    "generator, no frame": Case(
-        frames(LIGHTNING + "pytorch/loops/fit_loop.py", "/env/torch/sampler.py") + GENERATOR, "-", UNKNOWN
-    ),
+    "generator, no frame": Case(frames(LIGHTNING + "pytorch/loops/fit_loop.py", "/env/torch/sampler.py") + GENERATOR,
+     "-", UNKNOWN),
     "pop, no frame": Case(f"{TRAINED}IndexError: pop from empty list\n", "-", UNKNOWN),
     "key, no frame": Case(f"{TRAINED}KeyError: 0\n", "-", UNKNOWN),
     "sampler, no frame": Case(f"{TRAINED}AttributeError: 'Net' object has no attribute 'sampler'\n", "-", UNKNOWN),
     "pop, a line": Case("IndexError: pop from empty list\n", "-", UNKNOWN),
     "key, a line": Case("KeyError: 0\n", "-", UNKNOWN),
-    "key, its frame": Case(
-        frames("/x/lightning/pytorch/callbacks/finetuning.py") + "KeyError: 0\n", "found finetuning-with-lr-finder"
-    ),
-    "key, its frame of pytorch_lightning": Case(
-        frames("/x/pytorch_lightning/callbacks/finetuning.py") + "KeyError: 0\n",
-        "found finetuning-with-lr-finder",
-        release="pytorch-lightning==2.2.5",
-    ),
+    "key, its frame": Case(frames("/x/lightning/pytorch/callbacks/finetuning.py") + "KeyError: 0\n",
+     "found finetuning-with-lr-finder"),
+    "key, its frame of pytorch_lightning": Case(frames("/x/pytorch_lightning/callbacks/finetuning.py") +
+     "KeyError: 0\n", "found finetuning-with-lr-finder", release="pytorch-lightning==2.2.5"),
     "another key": Case(frames("/x/lightning/pytorch/callbacks/finetuning.py") + "KeyError: 01\n", "-", UNKNOWN),
     "tensors elsewhere": Case(frames("/home/me/train.py") + CPU, "-"),
     "generator elsewhere": Case(frames("/home/me/train.py", "/env/torch/utils/data/sampler.py") + GENERATOR, "-"),
     "web view": Case(frames("/srv/app/views.py") + "IndexError: pop from empty list\n", "-"),
     "transformers": Case(frames("/home/me/train.py", "/env/transformers/trainer.py") + CPU, "-"),
-    "pkg_resources": Case(
-        frames("/home/me/a.py", "/env/google/cloud/_helpers.py")
-        + "ModuleNotFoundError: No module named 'pkg_resources'\n",
-        "-",
-    ),
+    "pkg_resources": Case(frames("/home/me/a.py", "/env/google/cloud/_helpers.py") +
+     "ModuleNotFoundError: No module named 'pkg_resources'\n", "-"),
     "torch.load": Case(frames("/home/me/a.py", "/env/torch/serialization.py") + REFUSED.partition("g()\n_")[2], "-"),
-    "collate elsewhere": Case(
-        frames("/home/me/loop.py", "/env/torch/utils/data/dataloader.py")
-        + IN_WORKER
-        + frames("/home/me/collate.py")
-        + NO_STACK,
-        "-",
-    ),
-    "error of a worker": Case(
-        frames("/home/me/train.py", LIGHTNING + "pytorch/utilities/data.py", "/env/torch/dataloader.py")
-        + IN_WORKER
-        + frames("/env/torch/collate.py")
-        + NO_STACK,
-        "found plain-batch-sampler",
-    ),
+    "collate elsewhere": Case(frames("/home/me/loop.py", "/env/torch/utils/data/dataloader.py") + IN_WORKER +
+     frames("/home/me/collate.py") + NO_STACK, "-"),
+    "error of a worker": Case(frames("/home/me/train.py", LIGHTNING + "pytorch/utilities/data.py",
+     "/env/torch/dataloader.py") + IN_WORKER + frames("/env/torch/collate.py") + NO_STACK, "found plain-batch-sampler"),
     "masked error": Case(MASKED, "found init-module-data", ("Put `import lightning_patches` at the top of",)),
     "masked error of a rank": Case(prefixed("[rank1]: ", MASKED), "found init-module-data"),
-    "masked error of the user": Case(
-        OWN + DURING + TEARDOWN,
-        "follows dataloader-error-unmasked",
-        (
-            "I don't know the first error (the later ones are its consequences): `FileNotFoundError: no such images`.",
-            "Look at /home/me/data.py, line 7, the last line of your code in the traceback.",
-        ),
-    ),
+    "masked error of the user": Case(OWN + DURING + TEARDOWN, "follows dataloader-error-unmasked",
+     ("I don't know the first error (the later ones are its consequences): `FileNotFoundError: no such images`.",
+     "Look at /home/me/data.py, line 7, the last line of your code in the traceback.")),
     "many lines of a symptom": Case(
-        "UserWarning: It looks like Weights only load failed, as Watchdog caught collective operation timeout\n"
-        * 20_000
-        + TRACEBACK,
-        f"found {DEVICE}",
-    ),
+     "UserWarning: It looks like Weights only load failed, as Watchdog caught collective operation timeout\n" * 20_000 +
+     TRACEBACK, f"found {DEVICE}"),
     "an error before the user's error": Case(f"{TRACEBACK}Epoch 1\n{OWN}", f"earlier {DEVICE}", UNKNOWN),
     "an error after the user's error": Case(f"{OWN}Epoch 1\n{TRACEBACK}", f"found {DEVICE}"),
-    "the first rank fails last": Case(
-        prefixed("[rank0]: ", PEER) + prefixed("[rank1]: ", TRACEBACK), f"found {DEVICE}"
-    ),
-    "the first rank fails first": Case(
-        prefixed("[rank1]: ", TRACEBACK) + prefixed("[rank0]: ", PEER), f"found {DEVICE}"
-    ),
-    "a refusal on purpose": Case(
-        TRAINED.replace("/home/me/net.py", LIGHTNING + "pytorch/core/module.py").replace(" in f", " in log")
-        + "ValueError: `self.log(loss, {'a': 0, 'b': 1})` was called, but `dict` values cannot be logged\n",
-        "found log-of-a-dict",
-        ("No release of Lightning has this: ",),
-    ),
-    "compiled decorator": Case(
-        frames("/home/me/train.py").replace("g()", 'f = torch.compile(backend="eager")(g)')
-        + "TypeError: compile() missing 1 required positional argument: 'model'\n",
-        "found compile-as-decorator",
-        release="lightning==2.2.1",
-    ),
-    "chmod": Case(
-        frames("/home/me/train.py")
-        + f'  File "{LIGHTNING}fabric/utilities/cloud_io.py", line 89, in _atomic_save\n    with fs.transaction:\n'
-        + '  File "/usr/lib/python3.11/shutil.py", line 382, in copystat\n    lookup("chmod")(dst, mode)\n'
-        + "PermissionError: [Errno 1] Operation not permitted: '/mnt/epoch=0-step=4.ckpt'\n",
-        "found checkpoint-written-once",
-        release="lightning==2.5.1",
-    ),
-    "links": Case(
-        frames("/home/me/train.py")
-        + f'  File "{LIGHTNING}pytorch/callbacks/model_checkpoint.py", line 391, in _link_checkpoint\n'
-        + "    os.symlink(filepath, linkpath)\n"
-        + "OSError: [Errno 95] Operation not supported: 'a.ckpt' -> 'last.ckpt'\n",
-        "found last-checkpoint-without-links",
-        release="lightning==2.1.1",
-    ),
-    "option": Case(
-        f"{PARSED}NSKeyError: Subcommand 'test' does not accept option 'model.lr'\n{DURING}{CLI_REFUSED}",
-        "found cli-checkpoint-of-other-class",
-        release="lightning==2.6.6",
-    ),
+    "the first rank fails last": Case(prefixed("[rank0]: ", PEER) + prefixed("[rank1]: ", TRACEBACK),
+     f"found {DEVICE}"),
+    "the first rank fails first": Case(prefixed("[rank1]: ", TRACEBACK) + prefixed("[rank0]: ", PEER),
+     f"found {DEVICE}"),
+    "a refusal on purpose": Case(TRAINED.replace("/home/me/net.py", LIGHTNING +
+     "pytorch/core/module.py").replace(" in f", " in log") +
+     "ValueError: `self.log(loss, {'a': 0, 'b': 1})` was called, but `dict` values cannot be logged\n",
+     "found log-of-a-dict", ("No release of Lightning has this: ",)),
+    "compiled decorator": Case(frames("/home/me/train.py").replace("g()", 'f = torch.compile(backend="eager")(g)') +
+     "TypeError: compile() missing 1 required positional argument: 'model'\n", "found compile-as-decorator",
+     release="lightning==2.2.1"),
+    "chmod": Case(frames("/home/me/train.py") +
+     f'  File "{LIGHTNING}fabric/utilities/cloud_io.py", line 89, in _atomic_save\n    with fs.transaction:\n' +
+     '  File "/usr/lib/python3.11/shutil.py", line 382, in copystat\n    lookup("chmod")(dst, mode)\n' +
+     "PermissionError: [Errno 1] Operation not permitted: '/mnt/epoch=0-step=4.ckpt'\n",
+     "found checkpoint-written-once", release="lightning==2.5.1"),
+    "links": Case(frames("/home/me/train.py") +
+     f'  File "{LIGHTNING}pytorch/callbacks/model_checkpoint.py", line 391, in _link_checkpoint\n' +
+     "    os.symlink(filepath, linkpath)\n" + "OSError: [Errno 95] Operation not supported: 'a.ckpt' -> 'last.ckpt'\n",
+     "found last-checkpoint-without-links", release="lightning==2.1.1"),
+    "option": Case(f"{PARSED}NSKeyError: Subcommand 'test' does not accept option 'model.lr'\n{DURING}{CLI_REFUSED}",
+     "found cli-checkpoint-of-other-class", release="lightning==2.6.6"),
     "option, lines": Case(
-        "Subcommand 'test' does not accept option 'model.lr'\nParsing of ckpt_path hyperparameters failed!\n",
-        "found cli-checkpoint-of-other-class",
-        release="lightning==2.6.6",
-    ),
-    "class path": Case(
-        f"{PARSED}NSKeyError: Option '_class_path' is not accepted\n{DURING}{CLI_REFUSED}",
-        "found cli-checkpoint-of-subclass",
-        release="lightning==2.5.6",
-    ),
+     "Subcommand 'test' does not accept option 'model.lr'\nParsing of ckpt_path hyperparameters failed!\n",
+     "found cli-checkpoint-of-other-class", release="lightning==2.6.6"),
+    "class path": Case(f"{PARSED}NSKeyError: Option '_class_path' is not accepted\n{DURING}{CLI_REFUSED}",
+     "found cli-checkpoint-of-subclass", release="lightning==2.5.6"),
     "class path, lines": Case(
-        "    Option '_class_path' is not accepted\nParsing of ckpt_path hyperparameters failed!\n",
-        "found cli-checkpoint-of-subclass",
-        release="lightning==2.5.6",
-    ),
-    "compromised release": Case(
-        "scanner: GHSA-w37p-236h-pfx3 in lightning\n",
-        "found compromised-release",
-        ("Do not import it",),
-        "lightning==2.6.3",
-    ),
-    "patched": Case(
-        APPLIED + TRACEBACK,
-        f"found {DEVICE}",
-        (f"`lightning-patches status {DEVICE}`, run in its environment, shows why",),
-    ),
-    "no fixes": Case(
-        APPLIED.replace("46 fixes", "no fixes") + TRACEBACK, f"found {DEVICE}", ("import lightning_patches",)
-    ),
-    "opt-in patch": Case(
-        frames("/home/me/train.py", LIGHTNING + "fabric/loggers/csv_logs.py").replace("in f", "in <module>", 1)
-        + "ValueError: dict contains fields not in fieldnames: 'b'\n",
-        "found csv-logger-own-file",
-        ("`lightning-patches run --patches default,csv-logger-own-file train.py`, or upgrade to Lightning 2.2.1.",),
-        "lightning==2.2.0",
-    ),
-    "torchrun": Case(
-        TRACEBACK.replace("last):\n", 'last):\n  File "/home/me/train.py", line 9, in <module>\n')
-        + "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n",
-        f"found {DEVICE}",
-        ("at the top of train.py",),
-    ),
-    "1.5": Case(
-        frames("train.py", "/env/site-packages/pytorch_lightning/utilities/cli.py").replace(" in f", " in <module>")
-        + "ImportError: cannot import name '_ActionSubCommands' from 'jsonargparse.actions' (/env/jsonargparse/a.py)\n",
-        "found command-line-of-1-5",
-        ("Known bug command-line-of-1-5", "Move to Lightning 1.6.5"),
-        "pytorch-lightning==1.5.10",
-    ),
+     "    Option '_class_path' is not accepted\nParsing of ckpt_path hyperparameters failed!\n",
+     "found cli-checkpoint-of-subclass", release="lightning==2.5.6"),
+    "compromised release": Case("scanner: GHSA-w37p-236h-pfx3 in lightning\n", "found compromised-release",
+     ("Do not import it",), "lightning==2.6.3"),
+    "patched": Case(APPLIED + TRACEBACK, f"found {DEVICE}",
+     (f"`lightning-patches status {DEVICE}`, run in its environment, shows why",)),
+    "no fixes": Case(APPLIED.replace("46 fixes", "no fixes") + TRACEBACK, f"found {DEVICE}",
+     ("import lightning_patches",)),
+    "opt-in patch": Case(frames("/home/me/train.py", LIGHTNING + "fabric/loggers/csv_logs.py").replace("in f",
+     "in <module>", 1) + "ValueError: dict contains fields not in fieldnames: 'b'\n", "found csv-logger-own-file",
+     ("`lightning-patches run --patches default,csv-logger-own-file train.py`, or upgrade to Lightning 2.2.1.",),
+     "lightning==2.2.0"),
+    "torchrun": Case(TRACEBACK.replace("last):\n", 'last):\n  File "/home/me/train.py", line 9, in <module>\n') +
+     "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n", f"found {DEVICE}",
+     ("at the top of train.py",)),
+    "1.5": Case(frames("train.py", "/env/site-packages/pytorch_lightning/utilities/cli.py").replace(" in f",
+     " in <module>") +
+     "ImportError: cannot import name '_ActionSubCommands' from 'jsonargparse.actions' (/env/jsonargparse/a.py)\n",
+     "found command-line-of-1-5", ("Known bug command-line-of-1-5", "Move to Lightning 1.6.5"),
+     "pytorch-lightning==1.5.10"),
     "pip skips 1.6": Case(
-        "WARNING: Ignoring version 1.6.5 of pytorch-lightning since it has invalid metadata:\n    torch (>=1.8.*)\n",
-        "found metadata-of-1x",
-        ('use pip install "pip<24.1" first',),
-        "pytorch-lightning==1.6.5",
-    ),
+     "WARNING: Ignoring version 1.6.5 of pytorch-lightning since it has invalid metadata:\n    torch (>=1.8.*)\n",
+     "found metadata-of-1x", ('use pip install "pip<24.1" first',), "pytorch-lightning==1.6.5"),
     "pip refuses 1.6": Case(
-        "ERROR: Requested pytorch-lightning==1.6.5 from file:///w/pytorch_lightning-1.6.5-py3-none-any.whl has invalid "
-        "metadata: .* suffix can only be used with `==` or `!=` operators\n    torch (>=1.8.*)\n",
-        "found metadata-of-1x",
-        ('use pip install "pip<24.1" first',),
-        "pytorch-lightning==1.6.5",
-    ),
-}
+     "ERROR: Requested pytorch-lightning==1.6.5 from file:///w/pytorch_lightning-1.6.5-py3-none-any.whl has invalid "
+     "metadata: .* suffix can only be used with `==` or `!=` operators\n    torch (>=1.8.*)\n", "found metadata-of-1x",
+     ('use pip install "pip<24.1" first',), "pytorch-lightning==1.6.5"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -430,31 +355,21 @@ def test_log_gets_its_answer(diagnose: Diagnose, name: str) -> None:
     ("outer", "do"),
     [
         ('  File "/home/me/finetune.py", line 9, in <module>\n', "`lightning-patches run finetune.py`"),
-        (
-            '  File "/opt/env/lib/python3.11/site-packages/fire/core.py", line 9, in f\n',
-            "Put `import lightning_patches`",
-        ),
+        ('  File "/opt/env/lib/python3.11/site-packages/fire/core.py", line 9, in f\n',
+         "Put `import lightning_patches`"),
         ('  File "<string>", line 1, in <module>\n', "Put `import lightning_patches` at the top of the script"),
-        (
-            '  File "<frozen runpy>", line 198, in _run_module_as_main\n'
-            '  File "/env/lib/python3.11/site-packages/mypkg/train.py", line 9, in <module>\n',
-            "`lightning-patches run -m mypkg.train`",
-        ),
-        (
-            '  File "<frozen runpy>", line 198, in _run_module_as_main\n'
-            '  File "/home/me/mypkg/__main__.py", line 9, in <module>\n',
-            "`lightning-patches run -m mypkg`",
-        ),
-        (
-            '  File "<frozen runpy>", line 198, in _run_module_as_main\n'
-            '  File "/home/me/pkg/a.py", line 9, in <module>\n',
-            "Put `lightning-patches run` instead of `python`",
-        ),
+        ('  File "<frozen runpy>", line 198, in _run_module_as_main\n'
+         '  File "/env/lib/python3.11/site-packages/mypkg/train.py", line 9, in <module>\n',
+         "`lightning-patches run -m mypkg.train`"),
+        ('  File "<frozen runpy>", line 198, in _run_module_as_main\n'
+         '  File "/home/me/mypkg/__main__.py", line 9, in <module>\n', "`lightning-patches run -m mypkg`"),
+        ('  File "<frozen runpy>", line 198, in _run_module_as_main\n'
+         '  File "/home/me/pkg/a.py", line 9, in <module>\n', "Put `lightning-patches run` instead of `python`"),
         ('  File "/env/bin/mytool", line 8, in <module>\n', "`lightning-patches run -- mytool`"),
         ('  File "/tmp/ipykernel_71/123.py", line 8, in <module>\n', "into the first cell"),
         ("  Cell In[3], line 5\n", "into the first cell"),
     ],
-)
+)  # fmt: skip
 def test_advice_fits_the_launcher(diagnose: Diagnose, outer: str, do: str) -> None:
     assert do in diagnose.log(TRACEBACK.replace("last):\n", f"last):\n{outer}"))["do"]
 
@@ -514,24 +429,18 @@ def test_description_of_the_match_is_complete(diagnose: Diagnose, monkeypatch: p
 @pytest.mark.parametrize(
     ("text", "pasted"),
     [
-        (
-            TRACEBACK,
-            "To paste: A known bug of lightning 2.2.5, https://github.com/Lightning-AI/pytorch-lightning/issues/",
-        ),
+        (TRACEBACK,
+         "To paste: A known bug of lightning 2.2.5, https://github.com/Lightning-AI/pytorch-lightning/issues/"),
         (HEAD + '  File "a.py", line 1, in f\nValueError: no\n', "does not know this error."),
         (MESSAGE, f"To paste: Perhaps {DEVICE} (lightning-patches"),
         ("lightning_patches: rank 1 has left; rank 0 in barrier 2.\n", ": rank 1 has left."),
-        (
-            "lightning_patches: rank 1 has left; rank 0 in barrier 2 of group tensor.\n",
-            "rank 1 has left; rank 0 in barrier 2 of group tensor.",
-        ),
-        (
-            "lightning_patches: ranks 0 to 3 in all_reduce 9 of group mesh:dp; nobody is missing.\n",
-            "all_reduce 9 of group mesh:dp.",
-        ),
+        ("lightning_patches: rank 1 has left; rank 0 in barrier 2 of group tensor.\n",
+         "rank 1 has left; rank 0 in barrier 2 of group tensor."),
+        ("lightning_patches: ranks 0 to 3 in all_reduce 9 of group mesh:dp; nobody is missing.\n",
+         "all_reduce 9 of group mesh:dp."),
     ],
     ids=["found", "nothing", "possible", "hang", "group", "all"],
-)
+)  # fmt: skip
 def test_answer_ends_with_a_line_to_paste(diagnose: Diagnose, text: str, pasted: str) -> None:
     document = diagnose.log(text)
     diagnose(diagnose.directory / "log.txt", "--requirement", "lightning==2.2.5")
@@ -768,18 +677,14 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("line", "status", "words", "not_words"),
     [
-        (
-            "kill -9 $$",
-            137,
-            ["(SIGKILL).", "SIGKILL ended the program", "Do: Often the cause is the out-of-memory killer"],
-            ["describe it"],
-        ),
+        ("kill -9 $$", 137, ["(SIGKILL).", "SIGKILL ended the program",
+         "Do: Often the cause is the out-of-memory killer"], ["describe it"]),
         ("kill -11 $$", 139, ["(SIGSEGV).", "SIGSEGV ended the program"], ["out-of-memory", "describe it"]),
         ("exit 3", 3, ["ended with status 3.", "its standard error has no error"], ["SIG", "describe it"]),
         ("exit 200", 200, ["ended with status 200."], ["(SIG"]),
         ("true", 0, ["describe it"], ["ended with status", "traceback"]),
     ],
-)
+)  # fmt: skip
 def test_end_of_a_command_without_an_error_is_explained(line, status, words, not_words):
     done = run(*COMMAND, "--", "sh", "-c", line)
     assert done.returncode == status
