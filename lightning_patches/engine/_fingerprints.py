@@ -259,6 +259,7 @@ DATA: Dict[str, Any] = {
         'fabric.fabric:Fabric.clip_gradients': 'absent 0-18, 7520ea122b94efce 19-22, 8b7ee09b5cdd6431 23-26, ad787ed4a873178f 27-30, faaa4cf5559fe2cd 31-42, d10b738f56f354ad 43-56, 9ffa863a35ad4a9e 57-61',
         'fabric.fabric:Fabric.init_module': 'absent 0-30, aca1a4ca4b477c84 31-35, 9c6eb3644fdb1b6b 36-42, fec0c52d227bf4f4 43-47, 2929cc2e6a39a76e 48-61',
         'fabric.fabric:Fabric.init_tensor': 'absent 0-30, de04144ce7b6c0fa 31-42, a83a8a93515968f2 43-47, 6f2bd6c343948830 48-61',
+        'fabric.fabric:Fabric.load': 'absent 0-12 62-88, 9214368e4a6d3fa5 13-18, 7232e49d9285de5e 19-26, 1339c10c390970ed 27-30, 4f6beb93b9daac15 31-35, 831f4d8f98ce1cb9 36-47, a33d9b64b8e86722 48-56, 8799e3b48e7ef538 57-57, fc4de8373d4e31a8 58-61',
         'fabric.fabric:Fabric.rank_zero_first': 'absent 0-30, 42a309a9b02c1a8a 31-42, d455e4bed7b13609 43-61',
         'fabric.fabric:Fabric.setup': 'absent 0-12, f8cfa70b3cc42720 13-21, ed8b64e2a1cf99de 22-22, d8a194e2f67dc153 23-26, 7f955b6ff891ebe6 27-30, 6de40aa29f091a98 31-33, dd3a90ac7a5cbd30 34-35, 592275250bc8d2e9 36-42, 6a6c281c834a5cea 43-46, 26c573732f59a701 47-56, 891564cc3c9b1d57 57-61',
         'fabric.fabric:Fabric.setup_module': 'absent 0-12, af8cb2c5a6ddc7f0 13-21, 2d8bcddd49568760 22-26, 26550b8a3ac31324 27-30, ac0279cc920abfcf 31-33, 933a561d51d5c29d 34-35, 4bfb7f06ce73147d 36-42, c4a1cc9ded5a05dc 43-46, c87045784bc9c434 47-56, 2ee935c0ecae703e 57-61',

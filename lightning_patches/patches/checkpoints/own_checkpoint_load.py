@@ -20,6 +20,7 @@ import pickle
 import sys
 import threading
 from collections import OrderedDict
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Callable, Iterator, Optional
 
@@ -43,6 +44,12 @@ _secrets: list[bytes] = []
 _digests: dict[str, str] = {}
 """SHA-256 digests of the files that this process has written, by path."""
 
+_WITH_STATE = " (with modules in lists, dicts or objects)"
+"""Added to the path of such a file, which is loaded only to restore these modules in place."""
+
+_find_inner: ContextVar[Callable[[], bool]] = ContextVar("_find_inner", default=bool)
+"""Returns True if the modules can be restored in place. Set while Fabric loads a checkpoint."""
+
 
 def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     if not _secrets:  # before Lightning starts other ranks
@@ -52,10 +59,14 @@ def _atomic_save(original: Callable[..., None], namespace: str) -> Callable[...,
     def _atomic_save(checkpoint: Any, filepath: Any) -> None:
         path = _local(filepath)
         _digests.pop(path, None)
+        _digests.pop(path + _WITH_STATE, None)
         writable = path and os.access(os.path.dirname(path), os.W_OK)
-        if not writable or not _refuses_objects() or not _holds_objects(checkpoint) or _holds_inner_state(checkpoint):
+        if not writable or not _refuses_objects() or not _holds_objects(checkpoint):
             original(checkpoint, filepath)
             return
+        is_trainers = isinstance(checkpoint, dict) and "pytorch-lightning_version" in checkpoint
+        if not is_trainers and _holds_state(checkpoint):
+            path += _WITH_STATE
         # Do the original's work here: it does not expose the bytes, and reading the file later is not safe, because
         # other code may replace it at once.
         module: Any = sys.modules[original.__module__]
@@ -92,16 +103,72 @@ def _load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
             # A wrapper of torch.load expects the arguments that Lightning passes.
             if not path or asked is not None or home_of(module.torch.load) != "torch.serialization":
                 raise
-            digest = _digests.get(path) or _digest_of_another_rank(path)
-            if not digest:
+            names = (path, path + _WITH_STATE) if _find_inner.get()() else (path,)
+            digests = [_digests.get(name) or _digest_of_another_rank(name) for name in names]
+            if not any(digests):
                 raise
             with module.get_filesystem(path_or_url).open(path_or_url, "rb") as file:
                 content = file.read()
-            if not hmac.compare_digest(hashlib.sha256(content).hexdigest(), digest):
+            if not any(hmac.compare_digest(hashlib.sha256(content).hexdigest(), digest) for digest in digests):
                 raise
         return module.torch.load(io.BytesIO(content), map_location=map_location, weights_only=False)
 
     return _load
+
+
+def _fabric_load(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    # Fabric saves the state of modules and optimizers of the top level, and loads it in place. It saves all others
+    # whole, and loads copies, which the program does not use.
+    def load(self: Any, path: Any, state: Any = None, *args: Any, **kwargs: Any) -> Any:
+        inner: dict[Any, Any] = {}
+
+        def find_inner() -> bool:
+            if isinstance(state, dict) and type(self._strategy).load_checkpoint.__qualname__.startswith("Strategy."):
+                values = [pair for pair in state.items() if not hasattr(type(pair[1]), "load_state_dict")]
+                found = {name: value for name, value in values if _holds_state(value)}
+                inner.update(found if all(map(_is_restorable, found.values())) else {})
+            return bool(inner) or not state
+
+        token = _find_inner.set(find_inner)
+        try:
+            rest = original(self, path, state, *args, **kwargs)
+        finally:
+            _find_inner.reset(token)
+        for name, value in inner.items():
+            saved, state[name] = state[name], value
+            state[name] = _restored(value, saved, sys.modules[original.__module__]._unwrap_objects)
+        return rest
+
+    return load
+
+
+def _is_restorable(value: Any) -> bool:
+    """True if all modules in the value are in lists, tuples or dicts."""
+    if type(value) in (dict, OrderedDict, list, tuple):
+        return all(map(_is_restorable, value.values() if isinstance(value, dict) else value))
+    return hasattr(type(value), "load_state_dict") or not _holds_state(value)
+
+
+def _restored(given: Any, saved: Any, unwrap: Callable[[Any], Any]) -> Any:
+    """Return a part of a state with the given modules, which get the state of the saved ones."""
+    if hasattr(type(saved), "load_state_dict"):
+        unwrap(given).load_state_dict(saved.state_dict())
+        return given
+    if not _holds_state(saved):
+        return saved
+    kind = type(saved)
+    if kind is not type(given) or len(given) != len(saved):
+        raise ValueError(
+            f"Modules in the given {type(given).__name__} can't be restored from the saved {kind.__name__}."
+        )
+    if kind in (dict, OrderedDict):
+        given.update((key, _restored(given[key], value, unwrap)) for key, value in saved.items())
+        return given
+    parts = [_restored(*pair, unwrap) for pair in zip(given, saved)]
+    if kind is tuple:
+        return tuple(parts)
+    given[:] = parts
+    return given
 
 
 def _borrowed() -> bytes:
@@ -194,14 +261,9 @@ def _holds_objects(value: Any) -> bool:
     return any(True for _ in _objects(value))
 
 
-def _holds_inner_state(checkpoint: Any) -> bool:
-    """True if the checkpoint is not the Trainer's, and objects in it have a ``load_state_dict``.
-
-    Fabric saves the state of modules and optimizers of the top level, and loads it in place. It saves all others whole,
-    and would load copies, which the program does not use. Without a digest, stock's error says so.
-    """
-    is_trainers = isinstance(checkpoint, dict) and "pytorch-lightning_version" in checkpoint
-    return not is_trainers and any(hasattr(type(one), "load_state_dict") for one in _objects(checkpoint))
+def _holds_state(value: Any) -> bool:
+    """True if objects in the value have a ``load_state_dict``, such as modules."""
+    return any(hasattr(type(one), "load_state_dict") for one in _objects(value))
 
 
 def _objects(value: Any) -> Iterator[Any]:
@@ -256,6 +318,7 @@ PATCH = Patch(
     targets=(
         Target("fabric.utilities.cloud_io:_atomic_save", _atomic_save, since="1.9.0"),
         Target("fabric.utilities.cloud_io:_load", _load, since="1.9.0"),
+        Target("fabric.fabric:Fabric.load", _fabric_load, since="2.0.0"),
         Target("lite.utilities.cloud_io:_atomic_save", _atomic_save, since="1.8.0", before="1.9.0"),
         Target("lite.utilities.cloud_io:_load", _load, since="1.8.0", before="1.9.0"),
         Target("pytorch.utilities.cloud_io:atomic_save", _atomic_save, before="1.8.0"),
@@ -274,10 +337,9 @@ PATCH = Patch(
     "they get the location of the run's secret in the variable _LIGHTNING_PATCHES_RUN_SECRET. For ranks "
     "of torchrun or SLURM set LIGHTNING_PATCHES_HANG_SECRET. All other files, including replaced or "
     "changed ones, and checkpoints of plain values are loaded as without the patch. An explicit "
-    "weights_only is respected, and a wrapped torch.load decides itself. Fabric's checkpoints with modules or "
-    "optimizers in a list, dict or object are loaded as without the patch: Fabric can't restore these in place. "
-    "Without the patch, pass "
-    "weights_only=False or set TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1.",
+    "weights_only is respected, and a wrapped torch.load decides itself. If `fabric.load` gets a state with modules or "
+    "optimizers in a list or dict, it restores these in place, and without a state, it returns all. Without the patch, "
+    "pass weights_only=False or set TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1.",
     after=("checkpoint-written-once",),
     around=("trusted-checkpoint-load", "tuner-temporary-checkpoint"),
 )

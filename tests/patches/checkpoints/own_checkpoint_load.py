@@ -2,7 +2,8 @@
 ``best`` (``test(ckpt_path="best")``), ``last`` (a second Trainer resumes), ``load`` (``load_from_checkpoint``), ``ddp``
 (``best``, on two CPU ranks), ``large`` (of 1 MB), ``exchanged`` (another file was put there, which calls a function),
 ``tampered`` (one byte of the weights was changed), ``copied`` (the run's own file, copied elsewhere), ``strict`` (the
-script says weights_only=True), ``plain`` (no object in it)."""
+script says weights_only=True), ``plain`` (no object in it), ``fabric NAME`` (modules and optimizers of Fabric, in lists
+and dicts, of the top level, in an object, or fewer of them)."""
 
 from _expect import bug, fixed, patched, same, whole_run
 
@@ -19,6 +20,9 @@ EXPECT = [
         )
         for case, observed in (("best", ("tested",)), ("last", ("steps",)), ("load", ("loaded", "same")))
     ],
+    bug("fabric nested", "modules are restored in place", stock=REFUSED, like="fabric top", since="2.0.0"),
+    patched("fabric object", "modules in an object are refused", REFUSED),
+    patched("fabric fewer", "other modules than the saved are refused", "Modules in the given list can't be restored"),
     same("plain", "checkpoint without objects is unchanged"),
     same(
         ["encrypted", "save", "load", "watched", "edited", "environment", "allowed", "counting"],
@@ -65,6 +69,7 @@ EXPECT = [
     ],
 ]
 
+import argparse
 import os
 import shutil
 from pathlib import Path
@@ -109,8 +114,40 @@ def trainer(epochs):
     return scenario.trainer(max_epochs=epochs, callbacks=callback, **options)
 
 
+def run_fabric(how):
+    fabric = scenario.fabric().Fabric(accelerator="cpu", devices=1)
+    nets = [fabric.setup_module(torch.nn.Linear(1, 1, bias=False)) for _ in range(2)]
+    optimizer = fabric.setup_optimizers(torch.optim.SGD(nets[1].parameters(), lr=0.1, momentum=0.9))
+    fabric.backward(nets[1](torch.ones(1, 1)).sum())
+    optimizer.step()
+
+    def state(nets):
+        if how == "top":
+            return {"a": nets[0], "b": nets[1], "optimizer": optimizer, "epoch": 3}
+        if how == "object":
+            return {"nets": argparse.Namespace(nets=nets), "epoch": 3}
+        return {"nets": nets, "others": {"of": (optimizer, {"b": nets[-1]})}, "epoch": 3}
+
+    fabric.save(OUT / "nets.ckpt", state(nets))
+    saved = [net.weight.clone() for net in nets]
+    for net in nets:
+        net.weight.data.fill_(-1)
+    given = {**state(nets[:1] if how == "fewer" else nets), "epoch": 0}
+    fabric.load(OUT / "nets.ckpt", given)
+    if how == "nested":
+        assert given["nets"] is nets and given["others"]["of"][0] is optimizer
+    scenario.observe(
+        restored=[net.weight.equal(weight) for net, weight in zip(nets, saved)],
+        momentum=next(iter(optimizer.optimizer.state_dict()["state"].values()))["momentum_buffer"],
+        epoch=given["epoch"],
+    )
+
+
 if __name__ == "__main__":
     torch.manual_seed(1)
+    if CASE.startswith("fabric"):
+        run_fabric(CASE.split()[1])
+        raise SystemExit
     data = DataLoader(torch.ones(4, Options.width), batch_size=2)
     first = trainer(1)
     model = Model(None if CASE == "plain" else Options())

@@ -1,4 +1,3 @@
-import argparse
 import os
 import subprocess
 import sys
@@ -36,17 +35,6 @@ def test_file_that_calls_a_function_is_refused():
 )
 def test_objects_are_recognized(value, holds):
     assert own_checkpoint_load._holds_objects(value) is holds
-
-
-@pytest.mark.parametrize("trainers", [False, True])
-@pytest.mark.parametrize(
-    "wrap", [lambda net: [net], lambda net: {"a": (net,)}, lambda net: argparse.Namespace(net=net)]
-)
-def test_only_a_trainer_checkpoint_with_inner_modules_is_trusted(wrap, trainers):
-    """Fabric would load copies of the modules, which the program does not use."""
-    checkpoint = {"nets": wrap(torch.nn.Linear(1, 1)), **({"pytorch-lightning_version": "2.6.6"} if trainers else {})}
-    assert own_checkpoint_load._holds_inner_state(checkpoint) is not trainers
-    assert not own_checkpoint_load._holds_inner_state({"options": wrap(argparse.Namespace())})
 
 
 def test_recursive_value_is_handled():
