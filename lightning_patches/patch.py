@@ -99,6 +99,7 @@ class Upstream(NamedTuple):
         merged: True if the fix is on master, but in no release yet.
         others: pull requests that were not released in ``fixed_in``: the number, and their release or
             ``"unreleased"``. For a patch with several official fixes.
+        proposed: open pull requests that fix the bug.
     """
 
     issues: Tuple[int, ...] = ()
@@ -108,6 +109,7 @@ class Upstream(NamedTuple):
     tests: Tuple[str, ...] = ()
     merged: bool = False
     others: Tuple[Tuple[int, str], ...] = ()
+    proposed: Tuple[int, ...] = ()
 
 
 class Consequence(NamedTuple):
@@ -295,4 +297,4 @@ class Patch(NamedTuple):
     @property
     def numbers(self) -> Tuple[int, ...]:
         """Issue and pull request numbers that select this patch in the toggle."""
-        return (*self.upstream.issues, *self.upstream.pull_requests)
+        return (*self.upstream.issues, *self.upstream.pull_requests, *self.upstream.proposed)

@@ -1,7 +1,8 @@
 """Check that every upstream fix has a verdict.
 
 The verdicts are in the patches' records and in ``lightning_patches/known/coverage.txt``.
-``upstream/changelog_fixes.txt`` has the numbers under "Fixed" in both changelogs, at every tag of 2.x and on master.
+``upstream/changelog_fixes.txt`` has the numbers under "Fixed" in both changelogs, at every tag of 2.x and on master,
+and those of other commits whose title names a fix.
 """
 
 from __future__ import annotations
@@ -17,6 +18,14 @@ from lightning_patches.known.unpatched import UNPATCHED
 
 NUMBERS = Path(__file__).resolve().parents[1] / "upstream" / "changelog_fixes.txt"
 CHANGELOGS = ("src/lightning/pytorch/CHANGELOG.md", "src/lightning/fabric/CHANGELOG.md")
+SOURCES = ("lightning/pytorch", "lightning/fabric", "pytorch_lightning", "lightning_fabric")
+TITLE = re.compile(r"(?:.*\bfix|avoid|prevent|warn).*\(#(\d+)\)$", re.IGNORECASE)
+OTHER_TITLES = re.compile(
+    r"\b(typos?|docs?|docstring|ci|tests?|links?|mypy|pylint|typing|type ?hints?|lint|readme|grammar|examples?|spelling"
+    r"|descriptions?|messages?|deprecat\w*|ruff|bump|\w*XLA\w*|TPU)\b",
+    re.IGNORECASE,
+)
+"""Titles of fixes that concern no user's program, or a device that no test has."""
 
 
 def changelog_fixes(repository: Path) -> str:
@@ -39,6 +48,11 @@ def changelog_fixes(repository: Path) -> str:
         for release in sorted(found, key=coverage.order)
         if coverage.order(release) > first and found[release] - old
     ]
+    paths = [f"src/{source}/*.py" for source in SOURCES]
+    titles = git("log", "--since=2022-11-01", "--format=%s", "master", "--", *paths).splitlines()
+    fixes = [TITLE.match(title) for title in titles if not OTHER_TITLES.search(title)]
+    named = {match[1] for match in fixes if match} - {number for numbers in found.values() for number in numbers}
+    lines.append(f"no changelog: {' '.join(sorted(named, key=int))}")
     head = 'Numbers under "Fixed" in upstream\'s changelogs, at every tag of 2.x and on master. By scripts/renew.'
     return "\n".join([f"# {head}", f"# master: {git('rev-parse', 'master').strip()}", *lines, ""])
 

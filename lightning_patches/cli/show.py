@@ -74,6 +74,7 @@ def _page(patch: Patch, with_diff: bool) -> str:
     links += [f"test: {test}" for test in upstream.tests]
     if not upstream.pull_requests and patch.fixed_in is None:
         links.append("There is no official fix.")
+    links += [f"proposed: {records.UPSTREAM}/pull/{number}" for number in upstream.proposed]
     sections = [
         ("Without the patch", [patch.impact.summary]),
         ("Symptoms", _symptoms(patch)),

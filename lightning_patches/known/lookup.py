@@ -64,7 +64,7 @@ def find(key: str) -> tuple[Entry, ...]:
         rows = [row for row in removed.rows() if name in (row.name.lower(), row.member.lower())]
         named = (*found, *(one for one in others if one.name == name), *advised, *rows)
         return named if named or "_" not in name else find(name.replace("_", "-"))
-    found += [one for one in others if number in (*one.upstream.issues, *one.upstream.pull_requests)]
+    found += [one for one in others if number in one.numbers]
     for same, other_name in duplicates():
         if same == number:
             found += [patch for patch in catalogue.find(other_name) if patch not in found]
@@ -138,7 +138,7 @@ def reports() -> tuple[OpenReport, ...]:
 
 def numbers() -> set[int]:
     """Return the numbers of all known issues and pull requests."""
-    found = {n for one in _all() for n in (*one.upstream.issues, *one.upstream.pull_requests)}
+    found = {n for one in _all() for n in one.numbers}
     found |= {n for fix in coverage.fixes() for n in fix.numbers} | {n for n, _ in duplicates()}
     return found | {n for one in reports() for n in one.numbers}
 

@@ -34,7 +34,7 @@ PATCH = Patch(
     changes_results=Effect("files", "the remote checkpoint that the run was resumed from is kept"),
     affected=(">=1.8.5.post0,<=2.6.6",),
     targets=(Target("pytorch.callbacks.model_checkpoint:ModelCheckpoint._remove_checkpoint", _remove_remote),),
-    upstream=Upstream(issues=(21813,)),
+    upstream=Upstream(issues=(21813,), proposed=(21819, 21867, 21910)),
     impact=Impact(
         "A resumed run with checkpoints on s3, gs or another remote file system deletes the checkpoint that was "
         "passed as ckpt_path, even if it belongs to another run.",

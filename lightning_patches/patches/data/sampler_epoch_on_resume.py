@@ -34,7 +34,7 @@ PATCH = Patch(
     affected=(">=2.1.0,<=2.6.6",),
     targets=(Target("pytorch.loops.utilities:_select_data_fetcher", _select_data_fetcher),),
     witnesses=("pytorch.loops.fit_loop:_FitLoop.setup_data",),
-    upstream=Upstream(issues=(21938,)),
+    upstream=Upstream(issues=(21938,), proposed=(21941, 21960)),
     impact=Impact(
         "A resumed run with DataLoader workers, and a DistributedSampler or another sampler that has set_epoch(), uses "
         "the order of epoch 0 in its first epoch. From 2.1.0 to 2.5.2, this happens only if the run is resumed "

@@ -57,7 +57,7 @@ PATCH = Patch(
     changes_results=Effect("numbers", "training after a batch size search, at a later epoch or with max_steps"),
     affected=(">=2.0.0,<=2.6.6",),
     targets=(Target("pytorch.tuner.batch_size_scaling:_scale_batch_size", _scale_batch_size),),
-    upstream=Upstream(issues=(21903,)),
+    upstream=Upstream(issues=(21903,), proposed=(21916,)),
     impact=Impact(
         "A BatchSizeFinder that searches at a later epoch runs no batch, and picks a size that it has not tried; on "
         "2.5 and 2.6 all later epochs have no batch. After a search, a run with max_steps takes itself for "
