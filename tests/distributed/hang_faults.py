@@ -69,14 +69,14 @@ def _other_call(title: str, action: str, names: str) -> Fault:
 
 def _waiting(title: str, wait: str, call: str) -> Fault:
     actions = ("arrives after last watched", "sleeps after")
-    says = rf"rank 1 has not moved for \d+ s, at hang_ranks.py:\d+ in act; rank 0 in {call}"
-    return Fault(title, actions, {1: "stands still", 0: "waits"}, "act", ENDED, {"WAIT": wait}, says)
+    says = rf"rank 1 has not moved for \d+ s, at hang_ranks.py:\d+ in \w+; rank 0 in {call}"
+    return Fault(title, actions, {1: "stands still", 0: "waits"}, "sleeps", ENDED, {"WAIT": wait}, says)
 
 
 FAULTS: dict[str, Fault] = {
     # one rank does not move
-    "sleep": _stuck("sleeps for ever", "sleeps", "act"),
-    "lock": _stuck("takes a lock twice", "locks", "act"),
+    "sleep": _stuck("sleeps for ever", "sleeps"),
+    "lock": _stuck("takes a lock twice", "locks"),
     "two-locks": _stuck("two threads, two locks, in opposite order", "two_locks"),
     "fifo": _stuck("opens a pipe that nobody writes to", "fifo"),
     "file-lock": _stuck("waits for the lock of a file", "lock_of_a_file"),
@@ -86,7 +86,7 @@ FAULTS: dict[str, Fault] = {
     "many-threads": _stuck("sleeps, beside 300 threads", "many_threads"),
     "own-handlers": _stuck("C code with the GIL, every signal has a handler", "own_handlers", kind="does not answer"),
     "default-handlers": _stuck("C code with the GIL, all signals kill", "default_handlers", "", "does not answer"),
-    "gil": _stuck("C code that holds the GIL", "holds_the_gil", "act", "does not answer"),
+    "gil": _stuck("C code that holds the GIL", "holds_the_gil", kind="does not answer"),
     "sigstop": _stuck("is stopped (SIGSTOP)", "stops", "stopped by a signal", "does not answer"),
     "hostile-name": _stuck("sleeps in a file whose name steers terminals", "hostile_name", "died.py"),
     "name-no-text": _stuck("sleeps in a file whose name is no text", "name_that_is_no_text", "bad.py"),
@@ -95,7 +95,7 @@ FAULTS: dict[str, Fault] = {
     "worker-stopped": _stuck("its DataLoader's worker is stopped", "worker_stopped", "stopped by a signal"),
     "child-stopped": _stuck("the program that it has started is stopped", "waits_for_a_stopped_child", "stopped by"),
     # one rank polls
-    "poll": _stuck("looks again and again for a file", "polls", "act"),
+    "poll": _stuck("looks again and again for a file", "polls"),
     "poll-file-lock": _stuck("asks every 50 ms for the lock of a file", "file_lock"),
     "poll-asyncio": _stuck("asyncio: a heartbeat, and a future that never comes", "heartbeat", "heartbeat|beat"),
     "poll-queue": _stuck("a queue with a timeout, again and again", "queue_timeout"),
@@ -133,16 +133,16 @@ FAULTS: dict[str, Fault] = {
     "store": _waiting("rank 0 waits for a key of the store", "store", "get 1"),
     "monitored": _waiting("rank 0 waits in a monitored barrier", "monitored", "monitored_barrier"),
     "subgroups": Fault("four ranks, groups that were used unequally", (*["arrives after last"] * 3, "sleeps after"),
-     {3: "stands still", 0: "waits", 1: "waits", 2: "waits"}, "act", variables={"WAIT": "subgroup"}),
+     {3: "stands still", 0: "waits", 1: "waits", 2: "waits"}, "sleeps", variables={"WAIT": "subgroup"}),
     "before-group": Fault("before there is a group", ("arrives before watched", "sleeps before"),
-     {1: "stands still", 0: "waits"}, "act"),
+     {1: "stands still", 0: "waits"}, "sleeps"),
     # no rank waits
     "all-sleep": Fault("all ranks sleep", ("sleeps after", "sleeps after"), {0: "stands still", 1: "stands still"},
-     "act"),
+     "sleeps"),
     "all-lock": Fault("all ranks take a lock twice", ("locks after", "locks after"),
-     {0: "stands still", 1: "stands still"}, "act"),
+     {0: "stands still", 1: "stands still"}, "locks"),
     "all-poll": Fault("all ranks look for a file", ("polls after", "polls after"),
-     {0: "stands still", 1: "stands still"}, "act"),
+     {0: "stands still", 1: "stands still"}, "polls"),
     "rank-0-stopped": Fault("rank 0, which hears all reports, is stopped", ("stops after", "arrives after"),
      names="rank 0 .*stopped by a signal"),
     "thread-at-exit": Fault("a thread keeps rank 1 from ending", ("arrives end", "does_not_end end"),
@@ -151,7 +151,7 @@ FAULTS: dict[str, Fault] = {
      ("arrives end", "hangs_in_a_late_handler end"), names="in <lambda>"),
     "process-at-exit": Fault("a process of rank 1 does not end", ("arrives end", "joins_a_process end"),
      names="multiprocessing"),
-    "after-rank-0": Fault("rank 1 hangs in a teardown, rank 0 has left", ("arrives end", "sleeps end"), names="in act"),
+    "after-rank-0": Fault("rank 1 hangs in a teardown, rank 0 has left", ("arrives end", "sleeps end"), names="sleeps"),
     # real work
     "regular-expression": _honest("a regular expression that never ends, and computes", "regular_expression"),
     "computes": _honest("computes in Python", "works_a_while"),

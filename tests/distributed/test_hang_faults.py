@@ -73,7 +73,7 @@ def test_rank_that_computes_with_the_gil_is_not_ended() -> None:
 def test_all_ranks_standing_still_are_reported(action: str) -> None:
     """A polling rank wakes up, which does not count as work."""
     ended = run("3", f"{action} after", f"{action} after", leave_when="The ranks keep waiting")
-    assert re.search(r"ranks 0, 1 have not moved for \d+ s, at hang_ranks.py:\d+ in act\.", verdict(ended)), ended
+    assert re.search(rf"ranks 0, 1 have not moved for \d+ s, at hang_ranks.py:\d+ in {action}\.", verdict(ended)), ended
     assert "No rank waits for another" in ended.outputs[0]
 
 
@@ -253,7 +253,9 @@ def test_containers_with_the_same_host_name_are_distinguished(place: str) -> Non
         {"LIGHTNING_PATCHES_HANG_TIMEOUT": "12:abort"},
         nodes=two_containers(),
     )
-    assert re.search(r"rank 1 has not moved for \d+ s, at hang_ranks.py:\d+ in act; rank 0 in", verdict(ended)), ended
+    assert re.search(r"rank 1 has not moved for \d+ s, at hang_ranks.py:\d+ in sleeps; rank 0 in", verdict(ended)), (
+        ended
+    )
     assert "time.sleep(100)" in ended.outputs[0].partition("missing: rank 1")[2], ended
     assert re.search(r"rank 1 \(host (\S+), pid 1\)", ended.outputs[0]), ended
     assert 124 in ended.statuses, ended  # gloo may be faster than the order to end
@@ -294,7 +296,9 @@ def test_hang_is_reported_on_nodes_without_ipv4() -> None:
             {"LIGHTNING_PATCHES_HANG_TIMEOUT": "4:abort"},
             nodes=nodes,
         )
-    assert re.search(r"rank 1 has not moved for \d+ s, at hang_ranks.py:\d+ in act; rank 0 in", verdict(ended)), ended
+    assert re.search(r"rank 1 has not moved for \d+ s, at hang_ranks.py:\d+ in sleeps; rank 0 in", verdict(ended)), (
+        ended
+    )
     assert 124 in ended.statuses and "2 of 2 ranks are watched" in ended.outputs[0], ended
 
 

@@ -1,6 +1,5 @@
 """The tests that ``scripts/test`` selects."""
 
-import subprocess
 from collections import Counter
 
 import pytest
@@ -59,17 +58,6 @@ def test_selection_has_all_tests_of_a_changed_patch(monkeypatch):
     assert len(of_patch) == len(items_of("fit-resets-should-stop")) + 1 + 1
 
 
-def test_selection_omits_other_tests_unless_their_file_changed(monkeypatch):
-    items = [
-        Item("unit/test_gate.py", "a"),
-        Item("unit/test_gate.py", "b", slow=True),
-        Item("activation/test_run.py", "a"),
-        Item("patches/devices/test_align_devices.py", "a"),
-    ]
-    assert chosen(items, monkeypatch) == items[:1]
-    assert chosen(items, monkeypatch, "tests/activation/test_run.py") == [items[0], items[2]]
-
-
 @pytest.mark.parametrize(
     ("path", "patches"),
     [
@@ -82,38 +70,6 @@ def test_selection_omits_other_tests_unless_their_file_changed(monkeypatch):
 )
 def test_patch_is_derived_from_a_path(path, patches):
     assert selection.changed_patches([path]) == patches
-
-
-def test_changed_helper_selects_all_its_patches():
-    assert len(selection.changed_patches(["lightning_patches/patches/logging/_device.py"])) > 1
-
-
-def test_changes_are_relative_to_main(tmp_path, monkeypatch):
-    def git(*arguments):
-        subprocess.run(["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=b", *arguments], check=True)
-
-    monkeypatch.setattr(selection, "ROOT", tmp_path)
-    assert selection.changed_paths() == []
-    git("init", "-q", "-b", "main")
-    for name in ("first", "second"):
-        (tmp_path / name).touch()
-        git("add", ".")
-        git("commit", "-q", "-m", name)
-    assert selection.changed_paths() == ["second"]
-    git("switch", "-q", "-c", "topic")
-    (tmp_path / "third").touch()
-    git("add", ".")
-    git("commit", "-q", "-m", "third")
-    (tmp_path / "first").write_text("changed")
-    (tmp_path / "fourth").touch()
-    assert selection.changed_paths() == ["first", "third", "fourth"]
-
-
-def test_rest_begins_with_other_tests_every_day():
-    items = list(range(50))
-    starts = [selection.rotated(items, turn)[:8] for turn in range(7)]
-    assert sorted({number for start in starts for number in start}) == items
-    assert all(sorted(selection.rotated(items, turn)) == items for turn in range(7))
 
 
 def test_every_test_is_selected_by_soon_or_rest(pytester: pytest.Pytester) -> None:

@@ -8,7 +8,6 @@ import platform
 import pty
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,9 +16,8 @@ from typing import Optional
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.cli import _arguments, _output, autostart, report
+from lightning_patches.cli import _arguments, _output, report
 from lightning_patches.engine import toggle
-from lightning_patches.known import records
 from lightning_patches.patches import all_patches
 from tests.support import variants
 from tests.support.run import variables
@@ -76,16 +74,6 @@ class TestStatus:
         assert done.returncode == 0, done
         assert "There is no Lightning in this environment" in done.stdout
         assert f"{sys.version_info[0]}.{sys.version_info[1]}" in done.stdout
-
-    def test_status_of_one_distribution(self):
-        env = environment(release("lightning", "2.3.3"), COLUMNS="80")
-        done = call("status", env=env)
-        assert done.returncode == 0, done
-        assert len(done.stdout.splitlines()) < 20
-        everything = call("status", "--all", env=env).stdout
-        assert re.search(rf"^{DEVICE} +pending +2\.4\.0$\n +Logged metrics follow", everything, re.M)
-        assert "pytorch-lightning" not in done.stdout
-        assert re.search(rf"^lightning +2\.3\.3 +{release('lightning', '2.3.3')}$", done.stdout, re.M)
 
     def test_two_distributions_in_different_versions(self):
         env = environment(release("lightning", "2.3.3"), release("pytorch-lightning", "2.6.6"))
@@ -231,18 +219,6 @@ class TestStatus:
         assert settings["value"] == "19813"
         assert settings["selected"] == sorted(toggle.parse("19813", all_patches()).names)
 
-    @pytest.mark.parametrize("enabled", [False, True])
-    @pytest.mark.parametrize(("spec", "where"), [("1", True), ("default,quiet", True), ("off", False), (None, False)])
-    def test_commands_that_read_the_toggle(self, spec, where, enabled, monkeypatch, capsys):
-        monkeypatch.delenv("LIGHTNING_PATCHES", raising=False)
-        if spec is not None:
-            monkeypatch.setenv("LIGHTNING_PATCHES", spec)
-        monkeypatch.setattr(autostart, "is_enabled", lambda: enabled)
-        cli.main(["status"])
-        printed = capsys.readouterr().out
-        assert ("for all programs: `lightning-patches autostart enable`" in printed) is (where and not enabled)
-        assert ("that `lightning-patches run` starts" in printed) is (spec is None or (where and not enabled))
-
     @pytest.mark.parametrize("how", [MODULE, CONSOLE_SCRIPT], ids=["module", "script"])
     def test_broken_toggle_is_explained(self, how):
         if how is MODULE and sys.version_info < (3, 10):
@@ -264,19 +240,6 @@ class TestStatus:
         for command in (["status"], ["audit"], ["report"], ["show", "19813", "--no-diff"]):
             done = call(*command, env=env)
             assert max(map(len, (done.stdout + done.stderr).splitlines())) < 3000, command
-
-    def test_long_arguments_are_cut_in_messages(self):
-        for command in (
-            *(
-                ["x" * 50_000],
-                ["show", "x" * 50_000],
-                ["audit", "--ignore", "x" * 50_000],
-                ["list", "--since", "x" * 50_000],
-            ),
-            *(["run", "--" + "x" * 50_000], ["status", "x" * 50_000], ["list", "--group", "x" * 50_000]),
-        ):
-            done = call(*command, env=environment())
-            assert done.returncode == 2 and max(map(len, done.stderr.splitlines())) < 1000, command
 
     def test_other_commands_ignore_a_broken_toggle(self):
         done = call("list", env=environment(spec="logged-metric-device"), how=CONSOLE_SCRIPT)
@@ -340,28 +303,8 @@ class TestCounts:
         absent = [name for name in installed["excluded"] if patches[name].default and patches[name].is_counted]
         assert installed["figures"]["default"] == live - len(absent)
 
-    def test_report_has_a_table_and_a_list(self):
-        program = (
-            "import lightning_patches; found = lightning_patches.report(); print(repr(found)); "
-            "assert isinstance(found, list) and found[0].patch"
-        )
-        env = environment(release("lightning", "2.2.5"), COLUMNS="80")
-        done = call("-c", program, env=env, how=(sys.executable,))
-        assert re.match(r"lightning 2\.2\.5: \d+ fixes\n", done.stdout), done
-        assert re.search(rf"^  {DEVICE} +pending$", done.stdout, re.M)
-        assert max(map(len, done.stdout.splitlines())) <= 80
-
 
 class TestList:
-    def test_list_has_a_line_per_patch(self):
-        done = call("list", env=environment())
-        assert done.returncode == 0, done
-        header, *lines = done.stdout.splitlines()
-        assert [line.split()[0] for line in lines] == [patch.name for patch in all_patches()]
-        (line,) = [line for line in lines if line.startswith(DEVICE)]
-        assert re.search(r"crash +2\.1\.0 to 2\.3\.3 +2\.4\.0 +#19813, #18803, PR #19814 +Logged", line)
-        assert re.search(r"2\.1\.0 to 2\.6\.6 +never ", next(line for line in lines if line.startswith(UNMASKED)))
-
     def test_list_filters_by_group_source_and_version(self):
         document = json.loads(call("list", "--group", "crash", "--json", env=environment()).stdout)
         assert [record["name"] for record in document["patches"]] == [
@@ -384,26 +327,6 @@ class TestList:
 
 
 class TestShow:
-    @pytest.mark.parametrize("key", [DEVICE, "19813", "#19814", DEVICE.upper()])
-    def test_show_finds_by_name_or_number(self, key):
-        done = call("show", key, env=environment())
-        assert done.returncode == 0, done
-        (patch,) = _arguments.find_patches(DEVICE)
-        for wanted in (
-            patch.title,
-            patch.impact.summary,
-            *patch.impact.symptoms,
-            "2.1.0 to 2.3.3",
-            "With Lightning 2.4.0 or newer",
-            "https://github.com/Lightning-AI/pytorch-lightning/issues/19813",
-            "https://github.com/Lightning-AI/pytorch-lightning/pull/19814",
-            f"https://github.com/Lightning-AI/pytorch-lightning/commit/{patch.upstream.commit}",
-            *patch.upstream.tests,
-            *(target.location for target in patch.targets),
-            f"LIGHTNING_PATCHES=-{patch.name}",
-        ):
-            assert wanted in done.stdout
-
     @pytest.mark.parametrize("patch", all_patches(), ids=lambda patch: patch.name)
     def test_show_prints_the_whole_record(self, patch, capsys):
         assert cli.main(["show", patch.name]) == 0
@@ -444,26 +367,6 @@ class TestShow:
             in number.stderr
         )
 
-    def test_show_json_has_the_record_and_its_diffs(self):
-        (record,) = json.loads(call("show", "19813", "--json", env=environment()).stdout)["patches"]
-        assert record["name"] == DEVICE
-        assert record["affected_releases"][0] == "2.1.0"
-        assert record["affected_releases"][-1] == "2.3.3"
-        assert record["fixed_in"] == "2.4.0"
-        assert record["targets"][0]["location"].endswith(":_ResultCollection.update_metrics")
-
-    def test_show_finds_the_diffs_of_a_checkout(self, tmp_path, monkeypatch, capsys):
-        (tmp_path / "upstream" / "diffs").mkdir(parents=True)
-        for name in (DEVICE, UNMASKED):
-            (tmp_path / "upstream" / "diffs" / f"{name}.patch").write_text(f"+ line of {name}\n")
-        monkeypatch.setattr(records, "DIFFS", tmp_path / "upstream" / "diffs")
-        assert cli.main(["show", DEVICE]) == 0
-        text = capsys.readouterr().out
-        assert f"upstream/diffs/{DEVICE}.patch\n\n+ line of {DEVICE}\n" in text
-        assert UNMASKED not in text
-        assert cli.main(["show", DEVICE, "--no-diff"]) == 0
-        assert "+ line of" not in capsys.readouterr().out
-
 
 class TestOutput:
     def test_table_is_plain_when_piped(self):
@@ -491,19 +394,6 @@ class TestOutput:
         for command in (["list"], ["status"], ["audit"], ["doctor", "--no-torch"]):
             assert not ANSI.search(on_terminal([*MODULE, *command], env, statuses=(0, 1))), command
 
-    @pytest.mark.parametrize("width", [10, 20, 30, 60, 100])
-    def test_table_columns_stay_aligned_when_characters_are_wide_or_combining(self, width, monkeypatch, capsys):
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-        monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((width, 24)))
-        monkeypatch.setenv("TERM", "dumb")
-        rows = [("caf\u00e9", "aa", "x " * 30), ("cafe\u0301", "aa", "y"), ("\u6771\u4eac", "aa", "\u6771 " * 30)]
-        _output.write_table(("NAME", "IS", "PROSE"), rows)
-        text = capsys.readouterr().out
-        before = [line.partition("aa")[0] for line in text.splitlines() if "aa" in line]
-        assert [_output.text_width(cell) for cell in before] == [6, 6, 6]
-        assert max(map(_output.text_width, text.splitlines())) <= width
-        assert (text.count("x"), text.count("\u6771")) == (30, 31)  # no cell is shortened
-
     def test_foreign_escape_sequences_are_escaped_in_a_coloured_table(self, monkeypatch, capsys):
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
         monkeypatch.setenv("TERM", "xterm")
@@ -511,14 +401,6 @@ class TestOutput:
         _output.write_table(("A", "B"), [("a\x1b[31m", "b\x9b2J\u202e\r\n")], ["green"])
         own = re.sub(r"\x1b\[(?:1|32|0)m", "", capsys.readouterr().out)
         assert own.isprintable() or own.replace("\n", "").isprintable(), own
-
-    @pytest.mark.parametrize(
-        "arguments", [["frobnicate"], ["audit", "--fail-on", "sometimes"], ["status", "--verdict", "x"]]
-    )
-    def test_wrong_arguments_are_answered_within_the_terminal(self, arguments):
-        text = on_terminal([*MODULE, *arguments], environment(TERM="dumb", COLUMNS="60"), statuses=(2,))
-        assert "error: " in text
-        assert max(map(len, text.splitlines())) <= 60
 
     def test_closed_pipe_is_not_an_error(self):
         done = without_reader("list", env=environment())
@@ -539,13 +421,6 @@ class TestOutput:
             if int(columns) >= 80:
                 lines = [line for line in shown.splitlines() if "/" not in line]  # a path stays whole, too
                 assert max(map(len, lines)) <= int(columns), arguments
-
-    def test_wrapping_keeps_commands_whole(self):
-        text = "some words `lightning-patches status --all` and more words, `LIGHTNING_PATCHES=default,a-b-c`."
-        for width in range(10, 120):
-            lines = _output.wrapped(text, width, "  ").splitlines()
-            assert any("`lightning-patches status --all`" in line for line in lines), width
-            assert any("`LIGHTNING_PATCHES=default,a-b-c`." in line for line in lines), width
 
     @pytest.mark.parametrize(
         "variables",
@@ -662,14 +537,6 @@ class TestReport:
 
 
 class TestRun:
-    def test_directory_without_main_is_reported(self, tmp_path):
-        done = call("run", str(tmp_path), env=environment())
-        assert done.returncode == 126
-        assert done.stderr == f"lightning-patches: run: {tmp_path}: it is a directory and has no `__main__.py`\n"
-        (tmp_path / "__main__.py").write_text("print('main')")
-        done = call("run", str(tmp_path), env=environment())
-        assert (done.returncode, done.stdout) == (0, "main\n")
-
     def test_script_without_suffix_that_is_not_executable_runs(self, tmp_path):
         (tmp_path / "train").write_text("print('trains')")
         assert call("run", str(tmp_path / "train"), env=environment()).stdout == "trains\n"
@@ -775,25 +642,6 @@ class TestUsage:
         assert done.returncode == 0 and f"usage: lightning-patches {name}" in done.stdout, done
         assert len(re.findall(r"^exit status", done.stdout, re.MULTILINE)) <= 1
         assert max(map(len, done.stdout.splitlines())) <= 80
-
-    def test_no_command_prints_help(self):
-        done = call(env=environment())
-        assert (done.returncode, done.stdout) == (2, "")
-        assert "usage: lightning-patches" in done.stderr
-
-    @pytest.mark.parametrize(("command", "wanted"), [("hang", "show"), ("autostart", "{enable,disable,export,status}")])
-    def test_missing_argument_is_named_as_in_the_usage(self, command, wanted):
-        done = call(command, env=environment())
-        assert done.returncode == 2
-        assert f"the following arguments are required: {wanted}\n" in done.stderr
-        assert done.stderr.count(wanted) == 2
-        wrong = call(command, "nonsense", env=environment()).stderr
-        assert all(word in wrong.split("error:")[1] for word in re.findall(r"\w+", wanted))
-
-    def test_unknown_command_is_reported(self):
-        done = call("statsu", env=environment())
-        assert done.returncode == 2
-        assert "no command 'statsu'. Did you mean status?" in done.stderr
 
     def test_command_is_imported_only_when_used(self):
         program = (

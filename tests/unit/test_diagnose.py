@@ -485,24 +485,6 @@ def test_unknown_error_in_a_long_log_is_shown(diagnose: Diagnose, before: int, a
     assert diagnose.out.startswith("I don't know this error: `FileNotFoundError")
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "[<ipython-input-5-abc>](https://localhost:8080/#) in <cell line: 1>()",
-        "[/tmp/ipython-input-1-123.py](https://localhost:8080/#) in <cell line: 0>()",
-        "File ~/.ipykernel/1234/command-567-890:1",
-        "File <command-123>:1",
-    ],
-)
-def test_cell_of_colab_or_databricks_counts_as_notebook(cell: str) -> None:
-    head = f"TypeError         Traceback (most recent call last)\n{cell}\n----> 1 trainer.fit(model)\n\n"
-    own = (
-        f"{LIGHTNING.replace('lightning/', 'torch/nn/module.py')} in call(self)\n      1 a\n----> 2 b\n\nTypeError: x\n"
-    )
-    log = read.from_text("", head + own)
-    assert log.facts.start.how == "notebook" and len(log.raised[0].frames) == 2
-
-
 # Large logs
 
 
@@ -560,39 +542,6 @@ def test_known_error_is_found_in_a_large_log(monkeypatch: pytest.MonkeyPatch, tm
 
 
 # Words
-
-
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        ("val_check_interval counts batches instead of optimizer steps", "validation-by-optimizer-steps"),
-        ("validate every n optimizer steps with gradient accumulation", "validation-by-optimizer-steps"),
-        ("log a dict of metrics with self.log", "log-of-a-dict"),
-        ("MPSAccelerator is not available under Rosetta", "mps-in-a-python-for-intel"),
-    ],
-)
-def test_intended_behavior_gets_a_workaround(diagnose: Diagnose, words: str, name: str) -> None:
-    document = diagnose.json(words)
-    match = document["matches"][0]
-    (feature,) = [feature for feature in frequent() if feature.name == name]
-    assert (match["name"], match["patched"], match["verdicts"], match["would_tell"]) == (name, False, [], "")
-    assert feature.do in match["advice"] and feature.do in document["closing"]
-
-
-@pytest.mark.parametrize(
-    ("words", "name", "what"),
-    [
-        ("gradients differ from rank to rank", "fabric-submodule-sync", "GradientSyncCheck"),
-        ("batches of one item", "plain-batch-sampler", "length of a batch"),
-        ("batch size is 1 with batch_sampler", "plain-batch-sampler", "length of a batch"),
-        ("epoch 0 is short, its validation is missing", "lr-finder-train-loader", "num_training_steps"),
-    ],
-)
-def test_silent_bug_names_its_evidence(diagnose: Diagnose, words: str, name: str, what: str) -> None:
-    for arguments in ([words], words.split()):
-        document = diagnose.json(*arguments, "--requirement", "lightning==2.2.5")
-        (match,) = [match for match in document["matches"] if match["name"] == name]
-        assert match["kind"] == "possible" and what in match["would_tell"]
 
 
 @pytest.mark.parametrize(
@@ -910,15 +859,6 @@ def test_show_and_diagnose_know_each_number_of_the_lists(capsys: pytest.CaptureF
             if status or not (document.get("patches") or document.get("others") or document.get("verdict")):
                 unknown.append((command[0], number))
     assert unknown == []
-
-
-def test_show_knows_each_number_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
-    table = (ROOT / "README.md").read_text().partition("## Is it your bug?")[2].partition("\n## ")[0]
-    numbers = re.findall(r"/issues/(\d+)\) \|$", table, re.M)
-    assert len(numbers) == len(re.findall(r"^\| \[", table, re.M)) == 5
-    assert [number for number in numbers if not lookup.find(number)] == []
-    assert cli.main(["show", "20577"]) == 0
-    assert "LIGHTNING_PATCHES_HANG_TIMEOUT" in capsys.readouterr().out
 
 
 def test_every_number_of_coverage_and_every_name_is_known() -> None:

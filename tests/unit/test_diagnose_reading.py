@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.cli.diagnose import candidates, excerpt, facts, frames, lines, read, script, streams, tracebacks
+from lightning_patches.cli.diagnose import candidates, excerpt, facts, frames, read, streams, tracebacks
 from lightning_patches.cli.diagnose.frames import Frame
 from tests.unit.commands import Diagnose
 
@@ -519,33 +519,6 @@ def test_time_is_proportional_to_the_size_of_hostile_texts(diagnose: Diagnose, k
         assert diagnose(log) in (0, 1)
         took.append(time.process_time() - begun)
     assert took[1] < 3 * took[0] + 0.5 and took[1] < 8, took
-
-
-def test_time_grows_linearly_with_the_depth_of_a_script() -> None:
-    took = []
-    for depth in (100, 200):
-        begun = time.process_time()
-        assert script.find("a.py", "import lightning as pl\n" + f"pl{'.a' * depth}\n" * 10) == []
-        took.append(time.process_time() - begun)
-    assert took[1] < 3 * took[0] + 0.2, took
-
-
-@pytest.mark.parametrize("deep", ["pl" + ".a" * 50_000, "(" * 5_000 + ")" * 5_000, "-" * 100_000 + "1"])
-def test_deeply_nested_script_raises_nothing(diagnose: Diagnose, deep: str) -> None:
-    status = diagnose(diagnose.write("a.py", f"import lightning as pl\n{deep}\n"))
-    assert status in (1, 2) and "Traceback" not in diagnose.err
-    assert status == 1 or "a.py" in diagnose.err
-
-
-def test_escape_sequences_are_removed(diagnose: Diagnose) -> None:
-    """Removing one sequence leaves another one, which must also be removed."""
-    text = TRACEBACK.replace(
-        "last):\n", 'last):\n  File "/home/x/\x1b\x1b[1m]0;TITLE\x07\x1bcok.py", line 1, in <module>\n'
-    )
-    for said in (text, json.dumps({"exc_info": text}), text.replace("\n", "<br>\u202e")):
-        diagnose(diagnose.write("a.log", said))
-        assert not {one for one in diagnose.out if not one.isprintable()} - {"\n"}, ascii(diagnose.out)
-    assert lines.clean("\x1b\x1b[1m[31mred\x9b2J") == "[31mred2J"
 
 
 def test_endless_device_is_refused(diagnose: Diagnose) -> None:

@@ -10,13 +10,10 @@ from typing import Any, Callable, Optional
 
 import pytest
 
-from lightning_patches.engine import distributions
 from lightning_patches.engine.distributions import find, module_name
 from lightning_patches.known.installed import find_installed
 from tests.support import variants  # noqa: F401  puts scripts/ on the path
 from tests.unit.fakes import World
-
-import _releases  # isort: skip
 
 
 def found(namespace: str) -> dict[str, tuple[str, str]]:
@@ -107,20 +104,6 @@ def test_version_is_read_from_metadata_when_the_package_has_none(world, own, met
     assert found("lightning")["pytorch"][1] == version
 
 
-def test_file_of_a_module_or_package_is_found(world: World) -> None:
-    part = world.install("2.3.3", "lightning").parts["pytorch"]
-    directory = str(world.root / "lightning" / "pytorch")
-    assert part.file_of("pytorch") == os.path.join(directory, "__init__.py")
-    assert part.file_of("pytorch.subject") == os.path.join(directory, "subject.py")
-    assert part.file_of("pytorch.not.there") == os.path.join(directory, "not", "there.py")
-
-
-def test_part_of_a_location_is_found(world: World) -> None:
-    namespace = world.install("2.3.3", "pytorch_lightning", parts=["fabric"])
-    assert namespace.part_of("fabric.subject:compute") is namespace.parts["fabric"]
-    assert namespace.part_of("pytorch.subject:compute") is None
-
-
 @pytest.mark.parametrize(
     ("namespace", "module", "expected"),
     [
@@ -133,16 +116,6 @@ def test_part_of_a_location_is_found(world: World) -> None:
 )
 def test_module_name_follows_the_namespace(namespace: str, module: str, expected: str) -> None:
     assert module_name(namespace, module) == expected
-
-
-def test_two_real_releases_are_found_side_by_side(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    for distribution, version in (("lightning", "2.3.3"), ("pytorch-lightning", "2.4.0")):
-        monkeypatch.syspath_prepend(str(_releases.unpacked(distribution, version)))
-    assert (found("lightning"), found("pytorch_lightning")) == (LIGHTNING_2_3_3, PYTORCH_2_4_0)
-
-
-def test_every_namespace_has_the_same_parts() -> None:
-    assert {frozenset(parts) - {"lite"} for parts in distributions.PARTS.values()} == {frozenset({"pytorch", "fabric"})}
 
 
 def make_pipe(path: Path) -> None:

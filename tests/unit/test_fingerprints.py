@@ -111,12 +111,6 @@ def test_released_file_is_recognized_by_its_hash(world: World) -> None:
     assert not source.diffs
 
 
-def test_function_is_compared_in_a_changed_file(world: World) -> None:
-    part = world.install("2.3.3", source="# a vendor's copy\n" + AFFECTED).parts["pytorch"]
-    world.know(toy(FUNCTION, METHOD))
-    assert fingerprints.source_of(part, FUNCTION).releases == {"2.2.0", "2.2.5", "2.3.3"}
-
-
 def test_code_that_no_release_ships_is_unknown(world: World) -> None:
     part = world.install("2.3.3", source=AFFECTED.replace("* scale", "* scale * 1")).parts["pytorch"]
     world.know(toy(FUNCTION, METHOD))

@@ -459,14 +459,6 @@ def test_layers_of_a_target_can_be_added_and_removed_in_any_order(world: World, 
     assert raw(module, "Base.method") is original
 
 
-def test_all_layers_are_applied_at_import(world: World) -> None:
-    world.install()
-    world.activate(*LAYERS)
-    method = world.load().Base.method
-    assert method(world.load().Base(), 1) == "base 1 one two three"
-    assert getattr(method, NAMES) == ("one", "two", "three")
-
-
 def test_failed_layer_keeps_the_others(world: World) -> None:
     world.install()
     patcher = world.activate(LAYERS[0], toy(Target(METHOD, broken), name="two"), LAYERS[2])
@@ -825,38 +817,6 @@ def test_one_line_is_printed_by_rank_zero_if_there_are_patches(
     assert capsys.readouterr().err == printed
 
 
-def test_last_line_has_the_number_of_fixes(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    world.install()
-    patches = toy(name="first"), toy(METHOD, name="second"), toy("pytorch.subject:other", name="third")
-    patcher = world.patcher(*patches)
-    world.load()
-    for spec, line in (
-        ("first", "1 fix"),
-        ("all", "3 fixes"),
-        ("1", ""),
-        ("first,second", "2 fixes"),
-        ("0", "no fixes"),
-    ):
-        patcher.activate(toggle.parse(spec, patches))
-        printed = (
-            f"lightning_patches: lightning 2.3.3: {line} ('lightning-patches status' lists them)\n" if line else ""
-        )
-        assert capsys.readouterr().err == printed, spec
-        assert verdicts.count_fixes(verdicts.entries(patcher)) == (
-            int(line[0]) if line[:1].isdigit() else 3 * (spec == "1")
-        )
-
-
-def test_drift_is_reported(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    world.install(source=AFFECTED.replace("* scale", "* scale * 1"))
-    world.activate(toy())
-    assert world.load().compute(3) == 6
-    assert capsys.readouterr().err == (
-        f"lightning_patches: toy is not applied: {FUNCTION} in lightning 2.3.3 is not the code of any known release; "
-        "left unchanged\n"
-    )
-
-
 # ---------------------------------------------------------------- strict
 
 
@@ -990,20 +950,6 @@ def test_interruption_leaves_no_partial_patch(world, monkeypatch, owner, name, a
     assert (module.compute(3), len(module.Base().method(1)), len(module.other())) == (60, 60, 50)
     assert [verdict(patcher, patch.name).verdict for patch in PAIR] == ["applied"] * 2
     assert patcher.deactivate() == []
-
-
-@pytest.mark.parametrize("at", [0, 1])
-def test_interrupted_late_activation_is_undone(world: World, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
-    world.install()
-    module = world.load()
-    before = contents(module)
-    failing_once(monkeypatch, attributes.PatchedAttribute, "compose", KeyboardInterrupt(), at)
-    patcher = world.patcher(*PAIR)
-    with pytest.raises(KeyboardInterrupt):
-        patcher.activate(toggle.parse("all", PAIR))
-    assert contents(module) == before
-    patcher.activate(toggle.parse("all", PAIR))
-    assert [verdict(patcher, patch.name).verdict for patch in PAIR] == ["applied"] * 2
 
 
 class InterruptedAt:

@@ -90,21 +90,6 @@ def test_modules_do_not_import_each_other_in_a_circle() -> None:
     assert circles(imported) == []
 
 
-def test_circles_are_found() -> None:
-    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d", "a"}, "e": set()}) == [["b", "c"], ["d"]]
-
-
-def test_imports_in_functions_are_found_and_those_for_types_are_not(tmp_path: Path) -> None:
-    path = tmp_path / "module.py"
-    path.write_text(
-        "from lightning_patches import notices\nif TYPE_CHECKING:\n    from lightning_patches.patch import Patch\n"
-        "def function():\n    import lightning_patches.engine.gate\n"
-        "    importlib.import_module(f'lightning_patches.patches.{name}'), importlib.import_module(name)\n"
-    )
-    assert imports(path, at_run_time=True) == {"notices", "engine.gate", "patches"}
-    assert imports(path) == {"notices", "engine.gate", "patches", "patch.Patch"}
-
-
 def test_modules_import_only_allowed_layers() -> None:
     wrong = [
         f"{module} imports {name}"

@@ -134,12 +134,6 @@ def test_flags_are_kept_and_select_nothing(spec: str, expected: set[str], flags:
     assert (set(selection.names), (selection.strict, selection.quiet)) == (expected, flags)
 
 
-def test_toggle_text_is_kept_for_messages() -> None:
-    assert parse("alpha,Strict", CATALOGUE).spec == "alpha,Strict"
-    assert parse(None, CATALOGUE).spec is None
-    assert parse(" ", CATALOGUE).spec is None
-
-
 @pytest.mark.parametrize(
     ("spec", "closest"),
     [

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-from xml.etree import ElementTree
 
 import pytest
 
 from lightning_patches.engine import toggle
 from lightning_patches.engine.patcher import Patcher
-from lightning_patches.engine.verdicts import Entry, Report, entries
+from lightning_patches.engine.verdicts import Entry, entries
 from tests.unit.fakes import FIXED, FUNCTION, METHOD, World, toy
 
 
 def verdicts(patcher: Patcher) -> dict[tuple[str, str], str]:
     return {(entry.patch, entry.namespace): entry.verdict for entry in entries(patcher)}
-
-
-def test_missing_lightning_is_reported(world: World) -> None:
-    assert entries(world.patcher(toy())) == []
 
 
 def test_entry_has_its_fields(world: World) -> None:
@@ -73,16 +68,6 @@ def test_patch_is_pending_while_one_of_its_modules_is_not_imported(world: World)
     assert entry.reason == "applies when fabric.subject is imported; 1 of 2 targets are patched"
 
 
-def test_each_namespace_has_its_verdicts(world: World) -> None:
-    world.install("2.3.3", "lightning")
-    world.install("2.4.0", "pytorch_lightning", source=FIXED)
-    patcher = world.activate(toy())
-    assert [(e.distribution, e.version, e.verdict) for e in entries(patcher)] == [
-        ("lightning", "2.3.3", "pending"),
-        ("pytorch-lightning", "2.4.0", "fixed-upstream"),
-    ]
-
-
 def test_fabric_alone_has_verdicts(world: World) -> None:
     world.install("2.3.3", "pytorch_lightning", parts=["fabric"])
     found = entries(world.activate(toy(), toy("fabric.subject:compute", name="for fabric")))
@@ -126,22 +111,3 @@ def test_probe_is_called_for_an_applied_patch(world: World) -> None:
     (entry,) = entries(patcher)
     assert entry.verdict == "not-affected"
     assert entry.reason.startswith("not needed: a probe finds")
-
-
-def test_heading_has_the_counts(world: World) -> None:
-    world.install()
-    assert repr(entries(world.activate(toy()))).startswith("lightning 2.3.3: 1 fix\n")
-    assert repr(entries(world.activate(toy(METHOD), toy(FUNCTION, name="other")))).startswith(
-        "lightning 2.3.3: 2 fixes\n"
-    )
-
-
-def test_notebook_shows_the_patched_distributions() -> None:
-    modules = ["pytorch.loops.fit_loop", "pytorch.loops.progress", "fabric.fabric"]
-    here = Entry("alpha-beta", "lightning", "lightning", "2.2.5", "applied", 'in "place" <here>', None, True, modules)
-    elsewhere = Entry("gamma-delta", "lightning", "lightning", "2.2.5", "not-affected", "", None, True, modules)
-    page = ElementTree.fromstring(f"<page>{Report([here, elsewhere])._repr_html_()}</page>")
-    assert page.findtext("b") == "lightning 2.2.5: 1 fix"
-    rows = [[cell.text or [badge.text for badge in cell] for cell in row] for row in page.iter("tr")]
-    assert rows == [["fabric", ["alpha-beta"]], ["pytorch.loops", ["alpha-beta"]]]
-    assert {badge.get("title") for badge in page.iter("span")} == {'applied: in "place" <here>', "applied"}

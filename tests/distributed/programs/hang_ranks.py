@@ -119,6 +119,10 @@ class Slow:
         return index
 
 
+def sleeps() -> None:
+    time.sleep(100)
+
+
 def sleeps_a_while() -> None:
     time.sleep(4)
     wait_until(is_reported, "the report")
@@ -219,7 +223,6 @@ SHORT: dict[str, Callable[[], Any]] = {
     "arrives": lambda: None,
     "hangs_in_a_late_handler": lambda: None,
     "is_known": lambda: None,
-    "sleeps": lambda: time.sleep(100),
     "works_a_while": lambda: works(5, 60),
     "works_on": lambda: works(100, 100),
     "dies": lambda: os.kill(os.getpid(), signal.SIGKILL),
