@@ -168,12 +168,6 @@ def test_wrong_use_ends_with_status_2(environment, arguments, variable, message)
     assert "Traceback" not in output
 
 
-def test_help_prints_the_usage(environment: Environment) -> None:
-    status, output = launch(environment, "--help")
-    assert status == 0
-    assert "usage: lightning-patches run [--patches SPEC]" in output
-
-
 def test_missing_and_broken_programs_end_as_in_a_shell(environment: Environment, tmp_path: Path) -> None:
     status, output = launch(environment, "no-such-program")
     assert (status, "no-such-program: not found" in output) == (127, True)
@@ -182,11 +176,6 @@ def test_missing_and_broken_programs_end_as_in_a_shell(environment: Environment,
     broken.chmod(0o755)
     status, output = launch(environment, str(broken))
     assert (status, "Exec format error" in output) == (126, True)
-
-
-def test_exit_status_is_that_of_the_program(environment: Environment) -> None:
-    status, output = launch(environment, PLAIN, STATUS="37")
-    assert status == 37, output
 
 
 def test_signals_reach_the_program(environment: Environment, tmp_path: Path) -> None:

@@ -59,50 +59,10 @@ def test_regression_of_a_patch_is_found_and_named(regression, release, monkeypat
     assert "| 2.6.6 | 1 | 0 | 0 | 0 | 1 |" in text and regressions.REGRESSIONS[regression][0] in text
 
 
-def test_nondeterministic_program_is_dropped(release, tmp_path, monkeypatch):
-    script = tmp_path / "flaky.py"
-    script.write_text("import os\nprint({'random': os.urandom(4).hex()})\n")
-    assert trial.judge(release, trial.Program(str(script), "flaky")).verdict == "flaky"
-
-
 def test_set_order_is_the_same_on_stock_and_with_patches(release: trial.Release, tmp_path: Path) -> None:
     script = tmp_path / "order.py"
     script.write_text("print({'columns': list({f'column {n}' for n in range(20)})})\n")
     assert trial.judge(release, trial.Program(str(script), "order")).verdict == "same"
-
-
-def test_output_of_a_script_is_compared(release: trial.Release, tmp_path: Path) -> None:
-    script = tmp_path / "prints.py"
-    script.write_text("import sys\nprint('{\"patched\": %s}' % ('lightning_patches' in sys.modules))\n")
-    outcome = trial.judge(release, trial.Program(str(script), "prints"))
-    assert outcome.verdict == "finding" and outcome.patches == {}
-    assert outcome.differs == [('print {"patched": False}', 'print {"patched": True}')]
-
-
-def test_known_difference_must_start_as_declared(monkeypatch):
-    stock, other = (trial.Trace({"1.rank.0": ["a", line, "c"]}) for line in ("logged 1", "logged 2"))
-    for begins, reason in (("logged ", "known difference"), ("call ", "")):
-        monkeypatch.setattr(known_differences, "BEGINS", {"some-patch": begins})
-        assert trial.why("some-patch", stock, other, other) == reason
-
-
-def test_fixed_error_is_no_regression_but_another_error_is() -> None:
-    died, lives, other, meant = (
-        trial.Trace({"1.rank.0": ["a", *lines]})
-        for lines in (
-            ["end raises TypeError: no"],
-            ["b", "end returns"],
-            ["end raises ValueError: no"],
-            ["end raises RuntimeError: on purpose"],
-        )
-    )
-    assert trial.why("some-patch", died, lives, lives) == "no longer dies of an error"
-    restored = trial.Trace({"1.rank.0": ["restored", "end raises TypeError: no"]})
-    goes_on = trial.Trace({"1.rank.0": ["step", "restored", "end returns"]})
-    assert trial.why("some-patch", restored, goes_on, goes_on) == "no longer dies of an error"
-    assert trial.why("some-patch", died, other, other) == trial.why("some-patch", meant, lives, lives) == ""
-    # One of two errors is fixed by another patch.
-    assert trial.why("some-patch", died, other, lives) == "no longer dies of an error"
 
 
 def test_known_differences_name_existing_patches() -> None:

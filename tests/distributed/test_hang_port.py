@@ -593,20 +593,6 @@ def test_fuzzed_messages_raise_nothing() -> None:
     assert 1000 < taken < 60_000  # some mutations are valid
 
 
-def test_fuzzed_greetings_raise_nothing(target: Target) -> None:
-    random_ = random.Random(14)
-    for _ in range(400):
-        stranger = target.stranger()
-        size = random_.choice([1, 32, 97, 98, 160, 161, 5000])
-        alphabet = random_.choice([b"0123456789abcdef \n", bytes(range(256))])
-        try:
-            stranger.sendall(bytes(random_.choice(alphabet) for _ in range(size)))
-            stranger.close()
-        except OSError:
-            pass
-    target.check()
-
-
 def test_fuzzed_messages_of_authenticated_peers_raise_nothing() -> None:
     """Authenticated peers send arbitrary valid messages: they are reported, and no rank is ended."""
     target = Target(timeout=1.0)

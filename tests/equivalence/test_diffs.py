@@ -13,7 +13,6 @@ from lightning_patches.engine.distributions import MARKER
 from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.fork import diffs as _diffs
 from tests.support import variants
-from tests.support.run import execute
 
 import _releases  # isort: skip
 
@@ -222,27 +221,6 @@ def test_series_has_the_order_of_the_catalogue(tmp_path):
     (tmp_path / "made-up.patch").write_text(PATCH)
     with pytest.raises(_diffs.DiffError, match="made-up"):
         _diffs.series(tmp_path)
-
-
-def test_check_diffs_reports_the_state_of_a_tree(tmp_path):
-    """One diff is already applied, and a context line of a second one is changed."""
-    original = reader("lightning", "2.2.5")
-    metrics = next(diff for diff in SERIES if diff.name == "logged-metrics-device")
-    fetchers = next(diff for diff in SERIES if diff.name == "dataloader-error-unmasked")
-    files = {"lightning/version.info": "2.2.5\n", **_diffs.apply(metrics, "lightning", original)}
-    where = _diffs.path_in("lightning", fetchers.changes[0][0])
-    files[where] = str(original(where)).replace("self.fetched = 0", "self.fetched  = 0")
-    for path, text in files.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-    done = execute(
-        [variants.sys.executable, str(variants.ROOT / "scripts" / "check_diffs"), "--directory", str(tmp_path)],
-        dict(os.environ),
-        60,
-    )
-    assert done[0] == 1, done
-    assert "lightning 2.2.5: logged-metrics-device: applied" in done[1]
-    assert "lightning 2.2.5: dataloader-error-unmasked: does not apply" in done[1]
 
 
 def test_carried_files_are_complete_and_import_nothing_of_the_package(tmp_path):

@@ -45,85 +45,43 @@ def test_result_is_compared_with_the_expected_one(expected, result, shown):
     assert expectations.shows(expected, result) is shown
 
 
-@pytest.mark.parametrize(
-    ("stock", "shim", "is_right"),
-    [(RIGHT, RIGHT, True), (RIGHT, WRONG, False), (RIGHT, FAILED, False), (FAILED, FAILED, False)],
-)
-def test_same_compares_observations_and_status(stock, shim, is_right):
-    assert passes(same("", "", {"rows": 2}), stock, shim) is is_right
+def warned(*ranks, rows=2):
+    """Return the result of a program whose ranks have these warnings."""
+    return Result(0, "", [{"rows": rows, "warnings": list(one)} for one in ranks])
 
 
-def test_same_needs_observations():
-    assert not passes(same("", ""), SILENT, SILENT)
+TIMED, OTHER = Result(0, "", [{"rows": 2, "seconds": 3}]), Result(0, "", [{"rows": 3}])
+NO_ROWS, TWO = same("", "", "no rows"), warns("", "", "two rows")
+ROWS = [
+    # the row, stock, shim, the recommended usage, and True if the row passes
+    *[(same("", "", {"rows": 2}), stock, shim, None, is_right) for stock, shim, is_right in
+      [(RIGHT, RIGHT, True), (RIGHT, WRONG, False), (RIGHT, FAILED, False), (FAILED, FAILED, False)]],
+    (same("", ""), SILENT, SILENT, None, False),  # it needs observations
+    (NO_ROWS, FAILED, FAILED, None, True), (NO_ROWS, FAILED, RIGHT, None, False), (NO_ROWS, RIGHT, RIGHT, None, False),
+    (same("", "", compare="rows"), RIGHT, TIMED, None, True),
+    (same("", "", compare=lambda ranks: len(ranks)), RIGHT, TIMED, None, True),
+    (same("", ""), RIGHT, TIMED, None, False),
+    *[(fixed(**fields), stock, shim, like, is_right) for fields in ({}, {"like": "by hand"}, {"stock": {"rows": 1}})
+      for stock, shim, like, is_right in
+      [(WRONG, RIGHT, RIGHT, True), (RIGHT, RIGHT, RIGHT, False), (WRONG, WRONG, WRONG, False),
+       (WRONG, FAILED, FAILED, False), (WRONG, RIGHT, OTHER, False)]],
+    (fixed(patched={"rows": 2}), WRONG, RIGHT, None, True), (fixed(patched={"rows": 2}), WRONG, WRONG, None, False),
+    *[(patched("", "", {"rows": 2}), None, shim, None, shim is RIGHT) for shim in (RIGHT, WRONG, FAILED)],
+    (patched("", "", "no rows"), None, FAILED, None, True),
+    (patched("", "", whole_run(lambda result: result.status == 1)), None, FAILED, None, True),
+    # one warning in rank zero, and the other observations of stock
+    (TWO, warned([]), warned(["two rows"]), None, True), (TWO, warned([], []), warned(["two rows"], []), None, True),
+    (TWO, warned([]), warned([]), None, False), (TWO, warned([]), warned(["three rows"]), None, False),
+    (TWO, warned([]), warned(["two rows", "two rows"]), None, False),
+    (TWO, warned([], []), warned(["two rows"], ["two rows"]), None, False),
+    (TWO, warned(["two rows"]), warned(["two rows"]), None, False),
+    (TWO, warned([]), warned(["two rows"], rows=1), None, False),
+]  # fmt: skip
 
 
-def test_same_can_expect_an_error():
-    assert passes(same("", "", "no rows"), FAILED, FAILED)
-    assert not passes(same("", "", "no rows"), FAILED, RIGHT)
-    assert not passes(same("", "", "no rows"), RIGHT, RIGHT)
-
-
-def test_same_compares_the_chosen_part():
-    other = Result(0, "", [{"rows": 2, "seconds": 3}])
-    assert passes(same("", "", compare="rows"), RIGHT, other)
-    assert passes(same("", "", compare=lambda ranks: len(ranks)), RIGHT, other)
-    assert not passes(same("", ""), RIGHT, other)
-
-
-@pytest.mark.parametrize(
-    ("stock", "shim", "like", "is_right"),
-    [
-        (WRONG, RIGHT, RIGHT, True),
-        (RIGHT, RIGHT, RIGHT, False),
-        (WRONG, WRONG, WRONG, False),
-        (WRONG, FAILED, FAILED, False),
-        (WRONG, RIGHT, Result(0, "", [{"rows": 3}]), False),
-    ],
-)
-@pytest.mark.parametrize("fields", [{}, {"like": "by hand"}, {"stock": {"rows": 1}}])
-def test_fixed_needs_the_bug_on_stock_and_the_right_result(fields, stock, shim, like, is_right):
-    assert passes(fixed(**fields), stock, shim, like) is is_right
-
-
-@pytest.mark.parametrize(("stock", "shim", "is_right"), [(WRONG, RIGHT, True), (WRONG, WRONG, False)])
-def test_fixed_with_a_patched_result_needs_no_other_run(stock, shim, is_right):
-    assert passes(fixed(patched={"rows": 2}), stock, shim) is is_right
-
-
-@pytest.mark.parametrize(
-    ("expected", "shim", "is_right"),
-    [
-        ({"rows": 2}, RIGHT, True),
-        ({"rows": 2}, WRONG, False),
-        ({"rows": 2}, FAILED, False),
-        ("no rows", FAILED, True),
-        (whole_run(lambda result: result.status == 1), FAILED, True),
-    ],
-)
-def test_patched_runs_the_shim_alone(expected, shim, is_right):
-    assert passes(patched("", "", expected), shim=shim) is is_right
-
-
-@pytest.mark.parametrize(
-    ("stock", "shim", "is_right"),
-    [
-        ([[]], [["two rows"]], True),
-        ([[], []], [["two rows"], []], True),
-        ([[]], [[]], False),
-        ([[]], [["three rows"]], False),
-        ([[]], [["two rows", "two rows"]], False),
-        ([[], []], [["two rows"], ["two rows"]], False),
-        ([["two rows"]], [["two rows"]], False),
-    ],
-)
-def test_warns_needs_one_warning_in_rank_zero(stock, shim, is_right):
-    results = (Result(0, "", [{"rows": 2, "warnings": rank} for rank in ranks]) for ranks in (stock, shim))
-    assert passes(warns("", "", "two rows"), *results) is is_right
-
-
-def test_warns_compares_the_other_observations():
-    stock, shim = Result(0, "", [{"rows": 2, "warnings": []}]), Result(0, "", [{"rows": 1, "warnings": ["a"]}])
-    assert not passes(warns("", "", "a"), stock, shim)
+@pytest.mark.parametrize(("row", "stock", "shim", "like", "is_right"), ROWS)
+def test_row_passes_if_its_runs_show_what_it_says(row, stock, shim, like, is_right):
+    assert passes(row, stock, shim, like) is is_right
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
-import random
 import signal
 import time
 from pathlib import Path
@@ -107,24 +106,6 @@ def test_hang_show_begins_with_the_job_of_this_session(tmp_path: Path, monkeypat
 def test_default_report_directory_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(_files.VARIABLE, raising=False)
     assert os.path.dirname(_files.place()) == _node.directory(_node.REPORTS)
-
-
-def test_report_has_a_bounded_number_of_lines() -> None:
-    """The report has any ranks, kinds, stacks and children. The last line names the file."""
-    drawn = random.Random(1)
-    kinds = (_report.WAITS, _report.STILL, _report.WORKS, _report.SILENT, _report.DIED, _report.FAILED, _report.LEFT)
-    most = 0
-    for _ in range(1000):
-        states = []
-        for rank in range(drawn.choice([1, 2, 3, 5, 8, 64])):
-            state = _report.State(f"rank {rank}", rank, "host vm", drawn.choice(kinds), _report.Call("barrier", 3))
-            state.frames = [f"train.py:{drawn.randrange(3)}"] * drawn.choice([0, 1, 5, 16])
-            state.detail, state.children = "\n".join(state.frames), ["child\n" + 20 * "a line\n"] * drawn.choice([0, 8])
-            states.append(state)
-        call = drawn.choice([None, _report.Call("barrier", 3)])
-        report = _report.Report(states, call, 4.0, ["GPU"] * 8, _report.Next(_report.KEEPS_WAITING, 8.0))
-        most = max(most, len(report.in_short().split("\n")) + 1)
-    assert most == _report.MOST_LINES
 
 
 def test_signal_with_a_user_handler_is_not_sent() -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.unit.messages import Message, messages, render
+from tests.unit.messages import Message, messages
 
 MESSAGES = messages()
 AVOIDED = {
@@ -45,24 +45,3 @@ def test_message_of_several_sentences_ends_with_a_full_stop() -> None:
 
 def test_message_does_not_begin_with_a_label() -> None:
     assert [one for one in found(r"^(Error|Warning|Note|Sorry|Oops|Please)\b") if one.kind != "text"] == []
-
-
-def test_collection_has_messages_of_each_kind() -> None:
-    """A change of the collector must not lose them."""
-    places = {(one.kind, one.place.partition(":")[0]) for one in MESSAGES}
-    assert ("warning", "patches/loops/warn_resumed_run.py") in places
-    assert ("warning", "engine/announcements.py") in places
-    assert ("error", "engine/attributes.py") in places
-    assert ("text", "doctor/gpus.py") in places
-    assert ("text", "activation/entry_points/_lightning_patches/__init__.py") in places
-    assert len(MESSAGES) > 1000
-
-
-@pytest.mark.parametrize(
-    ("code", "text"),
-    [("'a' 'b'", "ab"), ("f'a {b}' + c", "a {}{}"), ("'a' + b + 'c'", "a{}c"), ("a + b", ""), ("3", "")],
-)
-def test_expression_is_rendered_with_braces_for_values(code: str, text: str) -> None:
-    import ast
-
-    assert render(ast.parse(code, mode="eval").body) == text

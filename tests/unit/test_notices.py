@@ -168,10 +168,3 @@ def test_name_cannot_forge_a_line_or_control_a_terminal(capsys: pytest.CaptureFi
     printed = capsys.readouterr().err or f"{caught[0].message}\n"
     assert printed.endswith("\n") and printed[:-1].isprintable() and ".ckpt" in printed
     assert printed.count("lightning_patches: all is well") == 1 and not printed.startswith("lightning_patches: all")
-
-
-def test_further_lines_of_a_notice_are_indented(capsys: pytest.CaptureFixture[str]) -> None:
-    notices.notice("please report this:", details=f"Traceback ...\n{EVIL}\n")
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "lightning_patches: please report this:"
-    assert len(lines) > 2 and all(line.startswith("  ") and line.isprintable() for line in lines[1:])
