@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -391,12 +390,6 @@ class TestExport:
         assert (asleep["armed"], asleep["loaded"]) == (False, False)
         assert [entry for entry in asleep["path"] if entry.startswith(str(exported[0]))] == [str(exported[0])]
 
-    def test_printed_check_command_works_in_the_job(self, fresh_environment, exported):
-        (look,) = re.findall(r"^# .*`(python -m .*)`", exported[1], re.M)
-        (fresh_environment.site / "0_checkout.pth").unlink()
-        status, output = self.job(fresh_environment, exported[1], *look.split(), lightning=True)
-        assert status == 0 and output.startswith("Do: nothing: programs of this environment are patched."), output
-
     @pytest.mark.parametrize("minor", ["2.7", *pythons.MINORS])
     def test_other_python_version_is_not_patched(self, fresh_environment, exported, minor):
         python = pythons.find(minor)
@@ -450,13 +443,6 @@ class TestExport:
             with pytest.raises(autostart.UsageError, match="No space left"):
                 autostart._export(str(place))
         assert [path.name for path in tmp_path.rglob("*")] == ["mine"]
-
-    def test_export_leaves_the_files_of_a_faster_export_into_the_same_directory(self, tmp_path, monkeypatch):
-        (tmp_path / autostart.EXPORTED).mkdir()
-        monkeypatch.setattr(autostart, "_refuse_unsafe", lambda directory, existing: None)
-        with pytest.raises(autostart.UsageError, match="File exists"):
-            autostart._export(str(tmp_path))
-        assert [path.name for path in tmp_path.rglob("*")] == [autostart.EXPORTED]
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
     def test_export_removes_what_it_wrote_when_a_signal_ends_it(self, environment, tmp_path, number):

@@ -371,9 +371,8 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "CosineAnnealingWarmRestarts by epoch": of(schedule=scheduler("CosineAnnealingWarmRestarts", T_0=2)),
     "OneCycleLR": of(schedule=scheduler("OneCycleLR", "step", max_lr=0.1, total_steps=16)),
     "LambdaLR by epoch": of(schedule=scheduler("LambdaLR", lr_lambda=lambda epoch: 1 / (1 + epoch))),
-    "PolynomialLR by epoch, every two epochs validated": of(
-        schedule=scheduler("PolynomialLR", total_iters=5), check_val_every_n_epoch=2
-    ),
+    "PolynomialLR by epoch, every two epochs validated": of(schedule=scheduler("PolynomialLR", total_iters=5),
+     check_val_every_n_epoch=2),
     "StepLR by epoch, every two epochs validated": of(schedule=scheduler("StepLR", **STEP), check_val_every_n_epoch=2),
     "StepLR by epoch, within an epoch validated": of(schedule=scheduler("StepLR", **STEP), val_check_interval=2),
     "StepLR by epoch, stream": of(schedule=scheduler("StepLR", **STEP), loaders=stream),
@@ -382,21 +381,16 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "plateau by epoch": of(schedule=scheduler("ReduceLROnPlateau", monitor="worse", **PLATEAU)),
     "plateau by epoch, best": of(schedule=scheduler("ReduceLROnPlateau", monitor="val", threshold=0.5, **PLATEAU)),
     "plateau by two epochs": of(schedule=scheduler("ReduceLROnPlateau", monitor="worse", frequency=2, **PLATEAU)),
-    "plateau by epoch, every two epochs validated": of(
-        schedule=scheduler("ReduceLROnPlateau", monitor="worse", frequency=2, **PLATEAU), check_val_every_n_epoch=2
-    ),
-    "plateau by epoch, within an epoch validated": of(
-        schedule=scheduler("ReduceLROnPlateau", monitor="worse", **PLATEAU), val_check_interval=2
-    ),
-    "plateau by step": of(
-        schedule=scheduler("ReduceLROnPlateau", "step", "loss", **PLATEAU), log={"on_step": True}, log_every_n_steps=1
-    ),
-    "plateau by step on a validation metric": of(
-        schedule=scheduler("ReduceLROnPlateau", "step", "worse", strict=False, **PLATEAU), val_check_interval=2
-    ),
-    "plateau by two steps on a validation metric": of(
-        schedule=scheduler("ReduceLROnPlateau", "step", "worse", frequency=2, **PLATEAU), val_check_interval=2
-    ),
+    "plateau by epoch, every two epochs validated": of(schedule=scheduler("ReduceLROnPlateau", monitor="worse",
+     frequency=2, **PLATEAU), check_val_every_n_epoch=2),
+    "plateau by epoch, within an epoch validated": of(schedule=scheduler("ReduceLROnPlateau", monitor="worse",
+     **PLATEAU), val_check_interval=2),
+    "plateau by step": of(schedule=scheduler("ReduceLROnPlateau", "step", "loss", **PLATEAU), log={"on_step": True},
+     log_every_n_steps=1),
+    "plateau by step on a validation metric": of(schedule=scheduler("ReduceLROnPlateau", "step", "worse", strict=False,
+     **PLATEAU), val_check_interval=2),
+    "plateau by two steps on a validation metric": of(schedule=scheduler("ReduceLROnPlateau", "step", "worse",
+     frequency=2, **PLATEAU), val_check_interval=2),
     "plateau, not strict": of(schedule=scheduler("ReduceLROnPlateau", monitor="worse", strict=False, **PLATEAU)),
     "plateau, stream": of(schedule=scheduler("ReduceLROnPlateau", monitor="worse", **PLATEAU), loaders=stream),
     "plateau on a metric of training": of(schedule=scheduler("ReduceLROnPlateau", monitor="epoch_end", **PLATEAU)),
@@ -411,9 +405,8 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "EarlyStopping, not strict": of(stopping("worse", strict=False, patience=2)),
     "EarlyStopping, min_epochs": of(stopping("worse", patience=0), min_epochs=3),
     "EarlyStopping, stream": of(stopping("worse", patience=2), loaders=stream),
-    "EarlyStopping and plateau": of(
-        stopping("worse", patience=3), schedule=scheduler("ReduceLROnPlateau", monitor="worse", **PLATEAU)
-    ),
+    "EarlyStopping and plateau": of(stopping("worse", patience=3),
+     schedule=scheduler("ReduceLROnPlateau", monitor="worse", **PLATEAU)),
     # checkpoints
     "ModelCheckpoint": of(checkpoint()),
     "ModelCheckpoint, best": of(checkpoint(monitor="worse", save_top_k=2, filename="{epoch}-{step}")),
@@ -421,21 +414,17 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "ModelCheckpoint, every two steps": of(checkpoint(every_n_train_steps=2, save_top_k=-1, filename="{step}")),
     "ModelCheckpoint, every four steps": of(checkpoint(every_n_train_steps=4, save_top_k=-1, filename="{step}")),
     "ModelCheckpoint, every two epochs": of(checkpoint(every_n_epochs=2, save_top_k=-1, filename="{epoch}")),
-    "ModelCheckpoint, after validation": of(
-        checkpoint(save_on_train_epoch_end=False, save_top_k=-1, filename="{epoch}-{step}"), val_check_interval=2
-    ),
-    "ModelCheckpoint, at the epoch's end": of(
-        checkpoint(save_on_train_epoch_end=True, monitor="worse", save_top_k=2, filename="{epoch}")
-    ),
+    "ModelCheckpoint, after validation": of(checkpoint(save_on_train_epoch_end=False, save_top_k=-1,
+     filename="{epoch}-{step}"), val_check_interval=2),
+    "ModelCheckpoint, at the epoch's end": of(checkpoint(save_on_train_epoch_end=True, monitor="worse", save_top_k=2,
+     filename="{epoch}")),
     # callbacks
     "callback with state": of(Counter),
     "curriculum": of(curriculum=True),
     "SWA": of(lambda: cb.StochasticWeightAveraging(0.05, swa_epoch_start=2, annealing_epochs=2)),
     "SWA from the start": of(lambda: cb.StochasticWeightAveraging(0.05, swa_epoch_start=1, annealing_epochs=1)),
-    "SWA with a scheduler": of(
-        lambda: cb.StochasticWeightAveraging(0.05, swa_epoch_start=1, annealing_epochs=2),
-        schedule=scheduler("StepLR", **STEP),
-    ),
+    "SWA with a scheduler": of(lambda: cb.StochasticWeightAveraging(0.05, swa_epoch_start=1, annealing_epochs=2),
+     schedule=scheduler("StepLR", **STEP)),
     "GradientAccumulationScheduler": of(lambda: cb.GradientAccumulationScheduler({0: 2})),
     "GradientAccumulationScheduler, later": of(lambda: cb.GradientAccumulationScheduler({1: 2, 2: 4})),
     "GradientAccumulationScheduler, one": of(lambda: cb.GradientAccumulationScheduler({0: 4, 2: 1})),
@@ -447,9 +436,8 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "ModelPruning": of(pruning()),
     "ModelPruning by layer, Adam": of(pruning(use_global_unstructured=False), optimizer=torch.optim.Adam),
     "ModelPruning, not permanent": of(pruning(permanent=False)),
-    "LearningRateMonitor": of(
-        cb.LearningRateMonitor, schedule=scheduler("StepLR", "step", **STEP), log_every_n_steps=1
-    ),
+    "LearningRateMonitor": of(cb.LearningRateMonitor, schedule=scheduler("StepLR", "step", **STEP),
+     log_every_n_steps=1),
     # optimization
     "accumulation": of(accumulate_grad_batches=2),
     "accumulation with a rest": of(accumulate_grad_batches=3),
@@ -497,63 +485,45 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "stateful, accumulation": of(accumulate_grad_batches=2, **STATEFUL),
     "stateful stream, validated every two batches": of(val_check_interval=2, **STATEFUL_STREAM),
     "stateful, limit_train_batches": of(limit_train_batches=3, loaders=lambda: StatefulSized(6), uses_batch=True),
-    "stateful, lazy, limit_train_batches": of(
-        limit_train_batches=3, loaders=lambda: StatefulSized(6, lazy=True), uses_batch=True
-    ),
+    "stateful, lazy, limit_train_batches": of(limit_train_batches=3, loaders=lambda: StatefulSized(6, lazy=True),
+     uses_batch=True),
     "stateful stream, limit_train_batches": of(limit_train_batches=3, loaders=lambda: Stateful(6), uses_batch=True),
     "stream": of(loaders=stream),
     "stream, validated every two batches": of(val_check_interval=2, loaders=stream),
     "stream, accumulation": of(accumulate_grad_batches=3, loaders=stream),
     "one batch": of(loaders=lambda: sized(1)),
-    "CombinedLoader, min_size": of(
-        loaders=lambda: CombinedLoader({"a": sized(4), "b": sized(6)}, "min_size"), log={"on_step": True}
-    ),
+    "CombinedLoader, min_size": of(loaders=lambda: CombinedLoader({"a": sized(4), "b": sized(6)}, "min_size"),
+     log={"on_step": True}),
     "CombinedLoader, max_size": of(loaders=lambda: CombinedLoader([sized(3), sized(4)], "max_size")),
     "CombinedLoader, max_size_cycle": of(loaders=lambda: [sized(2), sized(4)]),
-    "CombinedLoader, stateful": of(
-        loaders=lambda: CombinedLoader([StatefulSized(), StatefulSized(offset=100)], "min_size"), uses_batch=True
-    ),
-    "CombinedLoader, stateful streams": of(
-        loaders=lambda: CombinedLoader([Stateful(), Stateful(offset=100)], "min_size"), uses_batch=True
-    ),
+    "CombinedLoader, stateful": of(loaders=lambda: CombinedLoader([StatefulSized(), StatefulSized(offset=100)],
+     "min_size"), uses_batch=True),
+    "CombinedLoader, stateful streams": of(loaders=lambda: CombinedLoader([Stateful(), Stateful(offset=100)],
+     "min_size"), uses_batch=True),
     "reload every epoch": of(reload_dataloaders_every_n_epochs=1),
     "reload every two epochs": of(reload_dataloaders_every_n_epochs=2),
     "reload every three epochs": of(reload_dataloaders_every_n_epochs=3),
-    "reload every two epochs, validated across epochs": of(
-        reload_dataloaders_every_n_epochs=2, val_check_interval=3, check_val_every_n_epoch=None
-    ),
-    "reload every epoch, validated across epochs, sanity check": of(
-        reload_dataloaders_every_n_epochs=1, val_check_interval=6, check_val_every_n_epoch=None, num_sanity_val_steps=1
-    ),
-    "reload every two epochs, stream, validated across epochs": of(
-        reload_dataloaders_every_n_epochs=2, val_check_interval=3, check_val_every_n_epoch=None, loaders=stream
-    ),
+    "reload every two epochs, validated across epochs": of(reload_dataloaders_every_n_epochs=2, val_check_interval=3,
+     check_val_every_n_epoch=None),
+    "reload every epoch, validated across epochs, sanity check": of(reload_dataloaders_every_n_epochs=1,
+     val_check_interval=6, check_val_every_n_epoch=None, num_sanity_val_steps=1),
+    "reload every two epochs, stream, validated across epochs": of(reload_dataloaders_every_n_epochs=2,
+     val_check_interval=3, check_val_every_n_epoch=None, loaders=stream),
     "reload every epoch, stateful": of(reload_dataloaders_every_n_epochs=1, **STATEFUL),
-    "reload every epoch, stateful, lazy, limit_train_batches": of(
-        limit_train_batches=3,
-        reload_dataloaders_every_n_epochs=1,
-        loaders=lambda: StatefulSized(6, lazy=True),
-        uses_batch=True,
-    ),
+    "reload every epoch, stateful, lazy, limit_train_batches": of(limit_train_batches=3,
+     reload_dataloaders_every_n_epochs=1, loaders=lambda: StatefulSized(6, lazy=True), uses_batch=True),
     # logged values
     "logged by step": of(log={"on_step": True, "on_epoch": False}, log_every_n_steps=1),
     "logged by two steps": of(log={"on_step": True, "on_epoch": False}, log_every_n_steps=2),
-    "logged by step, accumulation": of(
-        log={"on_step": True, "on_epoch": False}, log_every_n_steps=1, accumulate_grad_batches=2
-    ),
-    "logged by step, validated every two batches": of(
-        log={"on_step": True, "on_epoch": False}, log_every_n_steps=1, val_check_interval=2
-    ),
+    "logged by step, accumulation": of(log={"on_step": True, "on_epoch": False}, log_every_n_steps=1,
+     accumulate_grad_batches=2),
+    "logged by step, validated every two batches": of(log={"on_step": True, "on_epoch": False}, log_every_n_steps=1,
+     val_check_interval=2),
     "logged by epoch": of(log={"on_step": False, "on_epoch": True}),
-    **(
-        {
-            "EMAWeightAveraging": of(lambda: EMA(decay=0.9)),
-            "EMAWeightAveraging, later": of(lambda: EMA(decay=0.9, update_starting_at_step=6)),
-        }
-        if EMA
-        else {}
-    ),
-}
+}  # fmt: skip
+if EMA:
+    CONFIGURATIONS["EMAWeightAveraging"] = of(lambda: EMA(decay=0.9))
+    CONFIGURATIONS["EMAWeightAveraging, later"] = of(lambda: EMA(decay=0.9, update_starting_at_step=6))
 
 WITHIN = ("first batch", "within")
 INEXACT: dict[str, tuple[str, ...]] = {

@@ -7,15 +7,10 @@ import pytest
 from tests.differential import resume
 
 SAMPLE = (
-    "random; fit; rank",
-    "random; validate; rank",
-    "subset; fit; none",
-    "subset; overfit; one",
-    "weighted, in own batches; fit; one",
-    "num_samples; fabric; one",
-    "own, in batches; predict; one",
+    "random; fit; rank", "random; validate; rank", "subset; fit; none", "subset; overfit; one",
+    "weighted, in own batches; fit; one", "num_samples; fabric; one", "own, in batches; predict; one",
     "subclass; fit; one",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("version", ["2.6.6"])

@@ -7,21 +7,11 @@ import pytest
 from tests.differential import resume
 
 SAMPLE = (
-    "plain",
-    "no validation, step scheduler",
-    "StepLR by epoch",
-    "plateau by epoch",
-    "EarlyStopping and plateau",
-    "ModelCheckpoint, best",
-    "accumulation with a rest",
-    "manual optimization, two optimizers",
-    "validated every three batches",
-    "max_steps",
-    "stream",
-    "CombinedLoader, min_size",
-    "one batch",
+    "plain", "no validation, step scheduler", "StepLR by epoch", "plateau by epoch", "EarlyStopping and plateau",
+    "ModelCheckpoint, best", "accumulation with a rest", "manual optimization, two optimizers",
+    "validated every three batches", "max_steps", "stream", "CombinedLoader, min_size", "one batch",
     "callback with state",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("version", ["2.6.6"])

@@ -293,20 +293,6 @@ def test_first_node_of_a_slurm_list_is_parsed(names: str, first: str, monkeypatc
     assert _identity._first_node() == first
 
 
-def test_long_error_is_cut_at_the_end_of_a_word() -> None:
-    path = f"OSError: /{'x' * 300}"
-    for error, shown, end in [
-        (f"ValueError: {'sample ' * 40}", f"ValueError: {'sample ' * 26}...", ""),
-        (path, f"{path[:197]}...", ""),
-        ("ValueError: no such file: train.csv", "ValueError: no such file: train.csv", "."),
-    ]:
-        failed = _report.State("rank 1", 1, "", _report.FAILED, cause=error)
-        died = _report.State("rank 0", 0, "", _report.DIED)
-        printed = f"rank 1 ended with an error: {shown}"
-        assert _report.Report([failed], None, 0.0).verdict() == f"{printed}: the job cannot finish"
-        assert _report.Report([died, failed], None, 0.0).text().split("\n")[0].endswith(f"; {printed}{end}")
-
-
 MAKES_TYPES = """
 import sys
 from collections import namedtuple

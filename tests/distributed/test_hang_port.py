@@ -32,52 +32,24 @@ SECRET = b"known to the job's ranks alone"
 WORLD = 4
 HELLO = {"t": "hello", "rank": 1, "local_rank": 1, "node": 0, "node_id": "n", "host": "vm", "pid": 1}
 BEAT = {
-    "t": "beat",
-    "place": "train.py:12 in training_step",
-    "at_end": False,
-    "waits": 1.0,
-    "what": "barrier",
-    "numbers": {"0": 3},
-    "pending": {"name": "barrier", "group": "0", "number": 3, "sizes": "[]", "done": False},
-    "still": 1.0,
-    "idle": 1.0,
-    "works": False,
-    "unclear": False,
-}
+    "t": "beat", "place": "train.py:12 in training_step", "at_end": False, "waits": 1.0, "what": "barrier",
+    "numbers": {"0": 3}, "pending": {"name": "barrier", "group": "0", "number": 3, "sizes": "[]", "done": False},
+    "still": 1.0, "idle": 1.0, "works": False, "unclear": False,
+}  # fmt: skip
 PROBED = {
-    "t": "probed",
-    "local_rank": 1,
-    "cause": "",
-    "hint": "",
-    "stack": "",
-    "works": False,
-    "unclear": False,
-    "gone": True,
-    "crashed": False,
-    "for_memory": False,
-    "failed": False,
-    "seen": True,
-    "children": [],
-}
+    "t": "probed", "local_rank": 1, "cause": "", "hint": "", "stack": "", "works": False, "unclear": False,
+    "gone": True, "crashed": False, "for_memory": False, "failed": False, "seen": True, "children": [],
+}  # fmt: skip
 REPORT = {
-    "t": "report",
-    "stack": "File",
-    "frames": ["train.py:12 in training_step"],
-    "collective": "",
-    "recorder": [BEAT["pending"]],
-    "children": ["child process 7"],
-    "gpus": ["GPU 0"],
-}
+    "t": "report", "stack": "File", "frames": ["train.py:12 in training_step"], "collective": "",
+    "recorder": [BEAT["pending"]], "children": ["child process 7"], "gpus": ["GPU 0"],
+}  # fmt: skip
 TO_HUB = [HELLO, BEAT, PROBED, REPORT, {"t": "bye", "kind": "finished", "detail": ""}, {"t": "show"}]
 TO_RANK: list[dict[str, Any]] = [
-    {"t": "welcome", "host": "vm", "pid": 1},
-    {"t": "taken"},
-    {"t": "shown", "part": "{", "last": True},
-    {"t": "pulse"},
-    {"t": "report", "gpus": True, "children": True},
-    {"t": "probe", "local_rank": 0, "lives": True},
+    {"t": "welcome", "host": "vm", "pid": 1}, {"t": "taken"}, {"t": "shown", "part": "{", "last": True}, {"t": "pulse"},
+    {"t": "report", "gpus": True, "children": True}, {"t": "probe", "local_rank": 0, "lives": True},
     {"t": "abort", "silent": [1, 2]},
-]
+]  # fmt: skip
 
 
 class Target:

@@ -206,17 +206,9 @@ def metrics(rank, device):
 
 
 PARTS = (
-    the_group_is_nccl,
-    collectives,
-    averages,
-    short_floats,
-    work_objects,
-    barriers_and_groups,
-    objects,
-    cpu_tensors_are_refused,
-    ddp,
-    metrics,
-)
+    the_group_is_nccl, collectives, averages, short_floats, work_objects, barriers_and_groups, objects,
+    cpu_tensors_are_refused, ddp, metrics,
+)  # fmt: skip
 
 
 # ---------------------------------------------------------------- the program

@@ -646,31 +646,6 @@ def test_suggested_ignore_option_silences_all_findings(audit: Audit, form: str) 
     assert "--ignore" not in audit.out + audit.err
 
 
-@pytest.mark.parametrize(
-    ("spec", "verdict", "do"),
-    [
-        ("lightning==2.2.5", "lightning 2.2.5 has ", "add `import lightning_patches` above every import of Lightning"),
-        ("lightning==2.6.6", "lightning 2.6.6 has ", "add `import lightning_patches` above every import of Lightning"),
-        ("lightning==2.6.2", "lightning 2.6.2 is a compromised release", "do not import it: uninstall it"),
-        ("lightning==2.7.0", "lightning 2.7.0 is not a known release", "check the version number, or use a known"),
-        ("lightning>=3", "lightning>=3: the release is unknown", "pin a release"),
-    ],
-)
-def test_output_has_the_verdict_first_and_then_the_advice(
-    audit: Audit, monkeypatch: pytest.MonkeyPatch, spec: str, verdict: str, do: str
-) -> None:
-    audit(spec, "--all")
-    first, second, *_ = audit.out.splitlines()
-    assert first.startswith(verdict) and second.startswith(f"Do: {do}")
-    monkeypatch.setenv("COLUMNS", "100")
-    audit(spec, "--all")
-    others = audit.out.splitlines()
-    start = next((number for number, line in enumerate(others) if line.startswith("BUG ")), len(others))
-    table = others[start : others.index("", start)] if start < len(others) else []
-    assert all(len(line) <= 100 for line in table)
-    assert bool(table) is (" has " in verdict or "compromised" in verdict)
-
-
 # Environments
 
 

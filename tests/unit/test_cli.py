@@ -16,7 +16,7 @@ from typing import Optional
 import pytest
 
 from lightning_patches import cli
-from lightning_patches.cli import _arguments, _output, report
+from lightning_patches.cli import _arguments, report
 from lightning_patches.engine import toggle
 from lightning_patches.patches import all_patches
 from tests.support import variants
@@ -394,14 +394,6 @@ class TestOutput:
         for command in (["list"], ["status"], ["audit"], ["doctor", "--no-torch"]):
             assert not ANSI.search(on_terminal([*MODULE, *command], env, statuses=(0, 1))), command
 
-    def test_foreign_escape_sequences_are_escaped_in_a_coloured_table(self, monkeypatch, capsys):
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-        monkeypatch.setenv("TERM", "xterm")
-        monkeypatch.delenv("NO_COLOR", raising=False)
-        _output.write_table(("A", "B"), [("a\x1b[31m", "b\x9b2J\u202e\r\n")], ["green"])
-        own = re.sub(r"\x1b\[(?:1|32|0)m", "", capsys.readouterr().out)
-        assert own.isprintable() or own.replace("\n", "").isprintable(), own
-
     def test_closed_pipe_is_not_an_error(self):
         done = without_reader("list", env=environment())
         assert (done.returncode, done.stderr) == (0, "")
@@ -508,24 +500,6 @@ class TestReport:
         )
         assert printed.startswith("the source of pytorch.a:b cannot be read")
         assert not any(part in printed.lower() for part in ("jane", "doe", "secret", "home", "users", "x.py", "server"))
-
-    @pytest.mark.parametrize(
-        ("version", "shown"),
-        [
-            ("2.2.5+patches.1", "2.2.5+patches.1"),
-            ("2.2.5+patches.2.only.8ab3c07d", "2.2.5+patches.2.only.8ab3c07d"),
-            ("2.2.5.dev20240102+" + "g0123456789abcdef." * 3 + "dirty", None),
-            ("2.2.5+team/jane", "2.2.5 ..."),
-            ("jane", "unknown"),
-        ],
-    )
-    def test_report_keeps_the_local_label_of_a_version(self, tmp_path, version, shown):
-        shown = shown or version
-        env = environment(strange_lightning(tmp_path, version))
-        document = json.loads(call("report", "--json", env=env).stdout)
-        assert document["Lightning"] == {"lightning": shown}
-        assert list(document["fixes"]) == [f"lightning {shown}"]
-        assert all(f" in lightning {shown}: " in line for line in document["not applied"])
 
     def test_toggle_or_version_with_a_path_is_not_shown(self, tmp_path):
         where = strange_lightning(tmp_path / "a", "2.3.3 of /home/jane doe/secret")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from tests.support import run as running
 from tests.support.scripts import load
 from tests.support.variants import ROOT
 
@@ -26,13 +23,6 @@ TRAINED = "trained on cuda:0\ntrained on cuda:1\n"
 @pytest.fixture(scope="module")
 def demo() -> ModuleType:
     return load("demo")
-
-
-@pytest.mark.parametrize("script", ["demo", "test"])
-def test_help_fits_a_terminal(script: str) -> None:
-    command = [sys.executable, str(ROOT / "scripts" / script), "--help"]
-    done = subprocess.run(command, env={**os.environ, "COLUMNS": "80"}, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 80, done
 
 
 class TestDemo:
@@ -94,30 +84,6 @@ class TestTest:
             "Skipped tests: 3 in tests/simulated_cuda. The simulated GPUs need a C++ compiler. "
             "Install /nowhere/c++, or name another one in CXX."
         )
-
-    @pytest.mark.skipif(shutil.which("ps") is None, reason="no ps on this machine")
-    def test_ctrl_c_ends_all_processes_of_a_script(self) -> None:
-        """Also those in other sessions."""
-        command = (
-            "import subprocess, time\n"
-            "print(subprocess.Popen(['sleep', '300'], start_new_session=True).pid, flush=True)\n"
-            "time.sleep(300)"
-        )
-        program = (
-            "import signal, sys, _environment\n"
-            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # background jobs ignore it
-            "_environment.run([sys.executable, '-c', sys.argv[1]])"
-        )
-        command = [sys.executable, "-c", program, command]
-        process = subprocess.Popen(command, cwd=ROOT / "scripts", stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        group = int(process.stdout.readline())
-        try:
-            process.send_signal(signal.SIGINT)
-            assert process.wait(60) == -signal.SIGINT
-            assert not running.lives(group)
-        finally:
-            running.end(group)
 
     @pytest.mark.parametrize(
         ("unsteady", "broken", "status", "runs"), [(2, 0, 0, 2), (1, 1, 1, 2), (0, 1, 1, 2), (0, 11, 1, 1)]

@@ -45,14 +45,10 @@ EDIT_ELSEWHERE = AFFECTED.replace('"other"', '"edited"')
         ("2.3.3", EDITED, "drifted", f"{FUNCTION} in lightning 2.3.3 is not the code of any known release; left"),
         ("2.3.3", EDIT_ELSEWHERE, "pending", ""),
         ("2.3.3", "# backported\n" + FIXED, "fixed-upstream", f"the code of {FUNCTION} in lightning 2.3.3 already has"),
-        (
-            "2.3.3",
-            AFFECTED.replace("def compute", "def g"),
-            "drifted",
-            f"{FUNCTION} in lightning 2.3.3 is missing; left",
-        ),
+        ("2.3.3", AFFECTED.replace("def compute", "def g"), "drifted",
+         f"{FUNCTION} in lightning 2.3.3 is missing; left"),
     ],
-)
+)  # fmt: skip
 def test_version_and_code_decide(world: World, versions: str, source: str, verdict: str, reason: str) -> None:
     for version in versions.split(","):
         made = decision(world, version, source)

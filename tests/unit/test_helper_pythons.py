@@ -89,19 +89,15 @@ def test_helper_python_ignores_modules_of_the_working_directory(checkout: Path, 
 @pytest.mark.parametrize(
     ("printed", "shown"),
     [
-        (
-            "ERROR: Exception:\nTraceback (most recent call last):\nUnicodeDecodeError: byte 0xe9\n",
-            "UnicodeDecodeError",
-        ),
-        (
-            "WARNING: a\nERROR: No matching distribution\nERROR: b\n",
-            "ERROR: No matching distribution. Run `pip download",
-        ),
+        ("ERROR: Exception:\nTraceback (most recent call last):\nUnicodeDecodeError: byte 0xe9\n",
+         "UnicodeDecodeError"),
+        ("WARNING: a\nERROR: No matching distribution\nERROR: b\n",
+         "ERROR: No matching distribution. Run `pip download"),
         ("ERROR: Ignored the following yanked versions: 1\nERROR: b\n", "ERROR: b. Run `pip download"),
         ("WARNING: Ignoring it since it has invalid metadata:\nERROR: b\n", "pip 24.1 and later refuse the metadata"),
         ("", ". Run `pip download"),
     ],
-)
+)  # fmt: skip
 def test_fork_shows_the_line_of_pip_that_says_why(tmp_path, monkeypatch, printed, shown):
     failed = subprocess.CompletedProcess([], 1, "", printed)
     monkeypatch.setattr(fork.subprocess, "run", lambda *_, **__: failed)

@@ -61,17 +61,10 @@ if __name__ == "__main__":
     print("weights", model.layer.weight.tolist(), "applied", applied)
 """
 COMMANDS = [
-    ["status"],
-    ["status", "--all", "--json"],
-    ["list"],
-    ["show", "19813"],
-    ["report"],
-    ["diagnose", "log.txt"],
-    ["diagnose", "it", "is stuck at the start"],
-    ["audit", "--requirement", "lightning==2.2.5"],
-    ["autostart", "status"],
-    ["run", "--help"],
-]
+    ["status"], ["status", "--all", "--json"], ["list"], ["show", "19813"], ["report"], ["diagnose", "log.txt"],
+    ["diagnose", "it", "is stuck at the start"], ["audit", "--requirement", "lightning==2.2.5"],
+    ["autostart", "status"], ["run", "--help"],
+]  # fmt: skip
 COMMAND = """
 import sys
 from tests.support import other_systems

@@ -478,9 +478,7 @@ def test_patch_with_an_import_error_is_skipped(world: World, capsys: pytest.Capt
     assert f"two is not applied: {reason}" in capsys.readouterr().err
 
 
-def test_requested_patch_that_the_release_does_not_need_is_named(
-    world: World, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_requested_patch_that_the_release_does_not_need_is_named(world, capsys):
     world.install()
     fixed = toy(name="fixed", affected=(">=2.0.0,<2.1.0",), fixed_in="2.1.0")
     patcher = world.patcher(toy(), fixed)
@@ -491,9 +489,7 @@ def test_requested_patch_that_the_release_does_not_need_is_named(
     assert "toy is not applied" not in printed
 
 
-def test_requested_patch_that_a_later_item_removes_is_not_named(
-    world: World, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_requested_patch_that_a_later_item_removes_is_not_named(world, capsys):
     world.install()
     other = toy(METHOD, name="other")
     patcher = world.patcher(toy(), other)

@@ -46,11 +46,6 @@ def test_index_links_every_patch() -> None:
         assert f'<a id="{patch.name}"></a>[`{patch.name}`]({pages.link(patch)})' in index
 
 
-def test_files_and_items_that_it_names_exist() -> None:
-    for path in set(re.findall(r"\b(?:scripts|upstream)/[\w./]+\b", README + UPSTREAM)):
-        assert (ROOT / path).exists() or path == "upstream/diffs/fit", path
-
-
 def test_activate_call_survives_a_formatter_and_works(tmp_path: Path) -> None:
     pytest.importorskip("ruff")
     (call,) = re.findall(r"^       (lightning_patches\.\w+\(\))$", MANUAL, re.M)

@@ -118,9 +118,7 @@ def test_exception_of_the_original_is_unchanged() -> None:
     assert called == []
 
 
-def test_warning_that_is_an_error_ends_no_program(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_warning_that_is_an_error_ends_no_program(monkeypatch, capfd):
     monkeypatch.setattr(notices, "_said", set())
     observed = observe(original, after=lambda *_: warn("key", "Something will differ."))
     with warnings.catch_warnings():

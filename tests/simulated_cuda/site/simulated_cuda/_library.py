@@ -94,17 +94,9 @@ def compile_to(target, torch_folder):
     # renamed when complete, so that no process loads an incomplete library
     unfinished = target.with_suffix(f".{os.getpid()}.tmp")
     command = [
-        compiler,
-        *FLAGS,
-        f"-I{torch_folder}/include",
-        f"-I{torch_folder}/include/torch/csrc/api/include",
-        *map(str, SOURCES),
-        "-o",
-        str(unfinished),
-        f"-L{torch_folder}/lib",
-        "-lc10",
-        "-ltorch_cpu",
-    ]
+        compiler, *FLAGS, f"-I{torch_folder}/include", f"-I{torch_folder}/include/torch/csrc/api/include",
+        *map(str, SOURCES), "-o", str(unfinished), f"-L{torch_folder}/lib", "-lc10", "-ltorch_cpu",
+    ]  # fmt: skip
     print("simulated_cuda: compiling, once (about half a minute)", file=sys.stderr, flush=True)
     try:
         result = subprocess.run(command, capture_output=True, text=True)
