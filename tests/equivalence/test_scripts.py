@@ -63,7 +63,6 @@ name="bug: a [z lightning 2.2.5 affected]">
 def proven(prove, name, **given):
     """Return the result of a part of ``scripts/prove``."""
     part, usual = prove.Part(name), {"patches": [], "jobs": 1, "minutes": 1, "until": time.time() + 60}
-    usual["torch"] = ["none"]  # no stack is installed
     not_asked_for = dict.fromkeys(("upstream", "libraries", "gpu_results", "torch_index"))
     prove.attempt(part, argparse.Namespace(**{**usual, **not_asked_for, **given}))
     return part
@@ -79,12 +78,12 @@ def test_proof_page_has_a_row_per_patch_and_every_exception(monkeypatch, tmp_pat
         return tests
 
     monkeypatch.setattr(prove, "run_pytest", run_pytest)
-    parts = [proven(prove, name) for name in ("boundaries", "upstream", "stacks")]
+    parts = [proven(prove, name) for name in ("boundaries", "upstream 2.2.5")]
     assert parts[0].total == "2 passed, 1 failed, 1 skipped"
     page = prove.page("0.2.0", "abc", [*parts, prove.Part("gpu", not_run=["no card"])])
     for line in (
         "| boundaries | 2 passed, 1 failed, 1 skipped | 0 |",
-        "| upstream | not run: no repository was given (--upstream) | 0 |",
+        "| upstream 2.2.5 | not run: no repository was given (--upstream) | 0 |",
         "| gpu | not run: no card | 0 |",
         "- boundaries: align_devices: bug: a [y lightning 2.2.5 affected]: stock does not show it",
         "- boundaries: 1 tests: no Python with an old torch",
@@ -93,6 +92,17 @@ def test_proof_page_has_a_row_per_patch_and_every_exception(monkeypatch, tmp_pat
         assert line in page.splitlines(), page
     assert "**1 things are not as they have to be.**" in page
     assert "All that was run is as it has to be." in prove.page("0.2.0", "abc", [prove.Part("gpu", "3 passed")])
+
+
+def test_result_of_a_part_is_used_only_at_its_commit(monkeypatch, tmp_path):
+    prove = load("prove")
+    monkeypatch.setenv("LIGHTNING_PATCHES_TEST_CACHE", str(tmp_path))
+    prove.Results("0.3.0", "abc").keep(prove.Part("gpu", "3 passed", by_patch={"a": {"b": "c"}}))
+    assert prove.Results("0.3.0", "abc").of(prove.Part("gpu")).by_patch == {"a": {"b": "c"}}
+    assert (
+        prove.Results("0.3.0", "def").of(prove.Part("gpu")).summary == "not run: its result is of another commit, abc"
+    )
+    assert prove.Results("0.3.0", "abc").of(prove.Part("wheel", not_run=["not run"])).summary == "not run: not run"
 
 
 def test_library_is_patched_in_one_variant_only(monkeypatch, tmp_path):
