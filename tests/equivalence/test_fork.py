@@ -24,6 +24,7 @@ from lightning_patches.fork import wheel as _fork
 from tests.support import forks
 from tests.support.run import ROOT, execute
 from tests.support.variants import Variant, environment_of
+from tests.unit.fakes import make_device, make_gigabyte
 
 import _releases  # isort: skip
 
@@ -194,24 +195,11 @@ def test_wheel_exchanged_after_its_check_is_not_used(tmp_path, monkeypatch):
     assert _fork.write_wheel(fork, tmp_path / "dist").read_bytes() == fork.content == expected
 
 
-def make_pipe(path):
-    os.mkfifo(path)
-
-
-def make_device(path):
-    path.symlink_to("/dev/zero")
-
-
-def make_gigabyte(path):
-    path.touch()
-    os.truncate(path, 1 << 30)
-
-
 @pytest.mark.parametrize(
     ("make", "why"),
     [
         (Path.mkdir, "Is a directory"),
-        (make_pipe, "it is not a regular file"),
+        (os.mkfifo, "it is not a regular file"),
         (make_device, "it is not a regular file"),
         (make_gigabyte, "it is larger than 16 MB"),
     ],

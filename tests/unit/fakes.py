@@ -7,6 +7,7 @@ a separate process, for tests that depend on the state of the interpreter.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -233,3 +234,12 @@ def use_catalogue(*patches: Patch, releases: Optional[dict[str, str]] = None) ->
     fingerprints._data = lambda: data  # type: ignore[assignment]
     forget_data()
     catalogue.index = catalogue.all_patches = lambda: patches  # type: ignore[assignment]
+
+
+def make_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def make_gigabyte(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 1 << 30)

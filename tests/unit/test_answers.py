@@ -3,10 +3,10 @@
 - ``NAME.log``: a log of a real program, shortened. Its head says what the answer must have, see :func:`read_case`.
 - ``short.txt``: short logs of events, frequent errors and bugs that the log excludes.
 - ``words.txt``: lines and words, each with the records that are right answers.
-- ``recorded.json.gz``: 100 logs of programs on 2.x releases, in the formats of terminals, launchers and test runners.
+- ``recorded.json.xz``: 100 logs of programs on 2.x releases, in the formats of terminals, launchers and test runners.
   One half was held back while `diagnose` was written; 48 of these 50 were right at the first try.
-- ``whole.json.gz``: complete logs of silent bugs that end in another error, and of common errors.
-- ``exports.json.gz``: one error, as notebooks, pytest and terminal recorders export it.
+- ``whole.json.xz``: complete logs of silent bugs that end in another error, and of common errors.
+- ``exports.json.xz``: one error, as notebooks, pytest and terminal recorders export it.
 
 The history of ``tests/answers/record.py`` has the programs that the last three were recorded with.
 """
@@ -29,7 +29,7 @@ from tests.unit.commands import Diagnose
 
 LOGS = Path(__file__).parent / "logs"
 RECORDED, WHOLE, EXPORTS = (
-    json.loads(gzip.decompress((LOGS / f"{name}.json.gz").read_bytes())) for name in ("recorded", "whole", "exports")
+    json.loads(lzma.decompress((LOGS / f"{name}.json.xz").read_bytes())) for name in ("recorded", "whole", "exports")
 )
 
 

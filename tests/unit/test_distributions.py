@@ -13,7 +13,7 @@ import pytest
 from lightning_patches.engine.distributions import find, module_name
 from lightning_patches.known.installed import find_installed
 from tests.support import variants  # noqa: F401  puts scripts/ on the path
-from tests.unit.fakes import World
+from tests.unit.fakes import World, make_device
 
 
 def found(namespace: str) -> dict[str, tuple[str, str]]:
@@ -118,19 +118,7 @@ def test_module_name_follows_the_namespace(namespace: str, module: str, expected
     assert module_name(namespace, module) == expected
 
 
-def make_pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def make_device(path: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
-def make_long(path: Path) -> None:
-    path.write_text("2.3.3".rjust(2 << 10))
-
-
-@pytest.mark.parametrize("make", [make_pipe, make_device, make_long])
+@pytest.mark.parametrize("make", [os.mkfifo, make_device, lambda path: path.write_text("2.3.3".rjust(2 << 10))])
 def test_version_info_that_is_no_short_regular_file_is_not_read(world: World, make: Callable[[Path], None]) -> None:
     world.install("", "lightning")
     make(world.root / "lightning" / "version.info")

@@ -12,7 +12,18 @@ from lightning_patches.engine import gate, hunks
 from lightning_patches.engine.gate import Decision, decide, targets_in
 from lightning_patches.engine.ranges import in_ranges
 from lightning_patches.patch import Patch, Target
-from tests.unit.fakes import AFFECTED, FIXED, FUNCTION, METHOD, RELEASES, World, times_ten, toy
+from tests.unit.fakes import (
+    AFFECTED,
+    FIXED,
+    FUNCTION,
+    METHOD,
+    RELEASES,
+    World,
+    make_device,
+    make_gigabyte,
+    times_ten,
+    toy,
+)
 
 EDITED = AFFECTED.replace("value * scale", "value * scale * 1")
 TOY = toy()
@@ -240,19 +251,6 @@ def test_version_is_compared_with_ranges(version: str, ranges: tuple[str, ...], 
     assert in_ranges(version, ranges) is expected
 
 
-def make_pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def make_device(path: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
-def make_gigabyte(path: Path) -> None:
-    path.touch()
-    os.truncate(path, 1 << 30)
-
-
 def make_nested(path: Path) -> None:
     path.write_text(f"{AFFECTED}\nnested = {'-' * 10_000}1\n")
 
@@ -260,7 +258,7 @@ def make_nested(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (make_pipe, "it is not a regular file"),
+        (os.mkfifo, "it is not a regular file"),
         (make_device, "it is not a regular file"),
         (make_gigabyte, "it is larger than 192 KB"),
         (make_nested, "it is nested too deeply"),

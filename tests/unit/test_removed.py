@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import _releases
 
 BORING = "from pytorch_lightning.demos.boring_classes import BoringModel\n"
+PL = "import pytorch_lightning as pl\n"
 FIT = "pl.Trainer(max_steps=1, logger=False, enable_checkpointing=False, enable_progress_bar=False, accelerator='cpu')"
 
 
@@ -28,29 +29,21 @@ def model(method: str) -> str:
 
 
 SCRIPTS = {
-    "import pytorch_lightning as pl\npl.Trainer(gpus=1)": "Trainer(gpus=)",
-    "import pytorch_lightning as pl\npl.Trainer(progress_bar_refresh_rate=20, max_epochs=1)": (
-        "Trainer(progress_bar_refresh_rate=)"
-    ),
-    "import pytorch_lightning as pl\npl.Trainer(resume_from_checkpoint='a.ckpt')": "Trainer(resume_from_checkpoint=)",
-    "import pytorch_lightning as pl\npl.Trainer(auto_lr_find=True)": "Trainer(auto_lr_find=)",
-    "import pytorch_lightning as pl\npl.Trainer(checkpoint_callback=True)": "Trainer(checkpoint_callback=)",
-    "import pytorch_lightning as pl\npl.Trainer(strategy='ddp_sharded')": 'Trainer(strategy="ddp_sharded")',
-    "import pytorch_lightning as pl\npl.Trainer(strategy='dp')": 'Trainer(strategy="dp")',
-    "import pytorch_lightning as pl\npl.Trainer(accelerator='ddp')": 'Trainer(accelerator="ddp")',
-    "import argparse, pytorch_lightning as pl\npl.Trainer.add_argparse_args(argparse.ArgumentParser())": (
-        "Trainer.add_argparse_args"
-    ),
-    "import argparse, pytorch_lightning as pl\npl.Trainer.from_argparse_args(argparse.Namespace())": (
-        "Trainer.from_argparse_args"
-    ),
-    "import pytorch_lightning as pl\nclass Data(pl.LightningDataModule): ...\nData.from_argparse_args({})": (
+    f"{PL}pl.Trainer(gpus=1)": "Trainer(gpus=)",
+    f"{PL}pl.Trainer(progress_bar_refresh_rate=20, max_epochs=1)": "Trainer(progress_bar_refresh_rate=)",
+    f"{PL}pl.Trainer(resume_from_checkpoint='a.ckpt')": "Trainer(resume_from_checkpoint=)",
+    f"{PL}pl.Trainer(auto_lr_find=True)": "Trainer(auto_lr_find=)",
+    f"{PL}pl.Trainer(checkpoint_callback=True)": "Trainer(checkpoint_callback=)",
+    f"{PL}pl.Trainer(strategy='ddp_sharded')": 'Trainer(strategy="ddp_sharded")',
+    f"{PL}pl.Trainer(strategy='dp')": 'Trainer(strategy="dp")',
+    f"{PL}pl.Trainer(accelerator='ddp')": 'Trainer(accelerator="ddp")',
+    f"import argparse\n{PL}pl.Trainer.add_argparse_args(argparse.ArgumentParser())": "Trainer.add_argparse_args",
+    f"import argparse\n{PL}pl.Trainer.from_argparse_args(argparse.Namespace())": "Trainer.from_argparse_args",
+    f"{PL}class Data(pl.LightningDataModule): ...\nData.from_argparse_args({{}})": (
         "LightningDataModule.from_argparse_args"
     ),
-    f"import pytorch_lightning as pl\n{BORING}pl.Trainer(accelerator='cpu').tune(BoringModel())": "Trainer.tune",
-    "import pytorch_lightning as pl\npl.Trainer(accelerator='cpu').training_type_plugin": (
-        "Trainer.training_type_plugin"
-    ),
+    f"{PL}{BORING}pl.Trainer(accelerator='cpu').tune(BoringModel())": "Trainer.tune",
+    f"{PL}pl.Trainer(accelerator='cpu').training_type_plugin": "Trainer.training_type_plugin",
     "from pytorch_lightning.utilities.cli import LightningCLI": "import utilities.cli",
     "from pytorch_lightning.core.lightning import LightningModule": "import core.lightning",
     "from pytorch_lightning.callbacks.base import Callback": "import callbacks.base",
@@ -65,7 +58,7 @@ SCRIPTS = {
     "from pytorch_lightning.callbacks import XLAStatsMonitor": "from callbacks import XLAStatsMonitor",
     "from pytorch_lightning.utilities.types import EPOCH_OUTPUT": "from utilities.types import EPOCH_OUTPUT",
     "from pytorch_lightning.utilities.seed import seed_everything": "from utilities.seed import seed_everything",
-    "import pytorch_lightning as pl\npl.metrics.Accuracy()": "import metrics",
+    f"{PL}pl.metrics.Accuracy()": "import metrics",
     "from pytorch_lightning import EvalResult": "from . import EvalResult",
     model("def training_epoch_end(self, outputs): ..."): "def training_epoch_end",
     model("def validation_epoch_end(self, outputs): ..."): "def validation_epoch_end",
@@ -74,14 +67,12 @@ SCRIPTS = {
     model(
         "def optimizer_step(self, epoch, batch_idx, optimizer, optimizer_idx, optimizer_closure, on_tpu=False): ..."
     ): "def optimizer_step(optimizer_idx)",
-    model("def on_before_optimizer_step(self, optimizer, optimizer_idx): ..."): (
-        "def on_before_optimizer_step(optimizer_idx)"
-    ),
+    model(
+        "def on_before_optimizer_step(self, optimizer, optimizer_idx): ..."
+    ): "def on_before_optimizer_step(optimizer_idx)",
     model("def on_train_start(self): self.get_progress_bar_dict()"): "LightningModule.get_progress_bar_dict",
-    f"import pytorch_lightning as pl\n{BORING}{FIT}.fit(BoringModel(), train_dataloader=[])": (
-        "Trainer.fit(train_dataloader=)"
-    ),
-    "import pytorch_lightning as pl\npl.callbacks.ModelCheckpoint(period=1)": "ModelCheckpoint(period=)",
+    f"{PL}{BORING}{FIT}.fit(BoringModel(), train_dataloader=[])": "Trainer.fit(train_dataloader=)",
+    f"{PL}pl.callbacks.ModelCheckpoint(period=1)": "ModelCheckpoint(period=)",
 }
 """Scripts, and the row that is the answer to each."""
 

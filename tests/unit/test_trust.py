@@ -45,12 +45,6 @@ def allow_to_write(path, tag, number):
         pytest.skip(f"no access lists on this file system: {error}")
 
 
-def others_group():
-    import grp
-
-    return next(entry.gr_gid for entry in grp.getgrall() if entry.gr_name in ("daemon", "nogroup", "users"))
-
-
 def test_checked_file_is_already_open(runs):
     trust_checkpoints(runs)
     file, why = trust.open_trusted(runs / "a.ckpt")
@@ -101,8 +95,11 @@ def test_file_of_another_user_is_refused(runs, below):
 @as_root
 @pytest.mark.parametrize("below", ["a.ckpt", "."])
 def test_file_writable_by_another_group_is_refused(runs, below):
+    import grp
+
     trust_checkpoints(runs)
-    os.chown(runs / below, -1, others_group())
+    groups = (entry.gr_gid for entry in grp.getgrall() if entry.gr_name in ("daemon", "nogroup", "users"))
+    os.chown(runs / below, -1, next(groups))
     (runs / below).chmod(0o775)
     place = os.path.realpath(runs / below)
     assert f"the group of {place!r} can write to it: `chmod g-w {place}`" in content_of(runs / "a.ckpt")

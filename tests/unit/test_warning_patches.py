@@ -49,16 +49,6 @@ def test_warning_patch_only_observes(patch: Patch) -> None:
             assert len(found[0]) == len(args) and all(map(lambda a, b: a is b, found[0], args)) and found[1] == kwargs
 
 
-def test_other_forms_of_a_warning_patch_are_found() -> None:
-    forms = (
-        Target("a:b", lambda original, namespace: lambda *args, **kwargs: original(*args, **kwargs)),
-        Target("a:b", lambda original, namespace: observe(original), stock=("self",)),
-        Target("a:b", lambda original, namespace: observe(original), adds=True),
-    )
-    right = Target("a:b", lambda original, namespace: observe(original))
-    assert misbuilt(warning(right, *forms, fixes=(ema_from_epoch,))) == list(forms)
-
-
 def test_warning_patch_has_the_facts_of_its_fix() -> None:
     patch, fix = (
         warning(fixes=(ema_from_epoch,), when=", at the end", note="Further.", added="0.3.0"),
