@@ -13,8 +13,7 @@ from lightning_patches import notices
 from lightning_patches.activation import startup
 from lightning_patches.cli import run as run_command
 from lightning_patches.engine import toggle, words
-from tests.activation.conftest import ENTRY_POINTS, Environment  # puts the directory of _lightning_patches on the path
-from tests.support import pythons
+from tests.activation.conftest import Environment  # puts the directory of _lightning_patches on the path
 from tests.support.run import ROOT, execute
 from tests.support.variants import Variant, environment_of
 
@@ -148,27 +147,6 @@ class TestWorkers:
         )
         command = (environment.command("lightning-patches"), "run", str(tmp_path / "script.py"))
         assert environment.run(*command) == (0, "")
-
-
-@pytest.mark.parametrize(
-    ("script", "is_told"),
-    [
-        ("lazy import lightning_patches", True),
-        ("lazy import lightning_patches as patches\npatches.activate()", False),
-        ("__lazy_modules__ = {'lightning_patches'}\nimport lightning_patches", True),
-        ("import lightning_patches", False),
-    ],
-)
-def test_lazy_import_warns_in_python_3_15(tmp_path: Path, script: str, is_told: bool) -> None:
-    python = pythons.find("3.15")
-    if python is None:
-        pytest.skip("no Python 3.15 on this machine")
-    (tmp_path / "script.py").write_text(f"{script}\nimport _lightning_patches\n_lightning_patches.callbacks()\n")
-    variables = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ENTRY_POINTS}"}
-    for name in ("_LIGHTNING_PATCHES_IMPORT_ONLY", "LIGHTNING_PATCHES"):
-        variables.pop(name, None)
-    status, output = execute([python, str(tmp_path / "script.py")], variables, 60)
-    assert (status, output.count("The import is lazy")) == (0, is_told), output
 
 
 class TestWithoutLightning:

@@ -66,13 +66,6 @@ def test_version_and_code_decide(world: World, versions: str, source: str, verdi
         assert made.verdict == verdict and reason in made.reason, (version, made)
 
 
-@pytest.mark.parametrize("namespace", ["lightning", "pytorch_lightning"])
-def test_namespaces_are_decided_separately(world: World, namespace: str) -> None:
-    other = {"lightning": "pytorch_lightning", "pytorch_lightning": "lightning"}[namespace]
-    world.install("2.4.0", namespace=other, source=FIXED)
-    assert decision(world, "2.3.3", namespace=namespace).verdict == "pending"
-
-
 @pytest.mark.parametrize(
     ("version", "ranges", "unknown"),
     [
@@ -225,11 +218,6 @@ def test_code_of_a_target_outside_its_range_is_ignored(world: World) -> None:
     patch = toy(Target(FUNCTION, times_ten, since="2.3.0"), METHOD)
     assert decision(world, "2.2.5", EDITED, patch).verdict == "pending"
     assert decision(world, "2.3.3", EDITED, patch).verdict == "drifted"
-
-
-def test_affected_releases_are_those_in_the_range(world: World) -> None:
-    world.know(toy())
-    assert gate.affected_releases(toy()) == {"2.2.0", "2.2.5", "2.3.3"}
 
 
 @pytest.mark.parametrize(

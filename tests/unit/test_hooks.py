@@ -89,18 +89,6 @@ def test_each_execution_is_reported_once(watcher: Watcher, world: World) -> None
     assert watcher.told == ANEW + AGAIN + ANEW
 
 
-def test_second_watcher_replaces_the_first(watcher: Watcher, world: World) -> None:
-    second = Watcher()
-    for _ in range(2):
-        hooks.remove()
-        hooks.install(lambda: second)
-    hooks.install(lambda: second)
-    module = world.load()
-    hooks.remove()
-    importlib.reload(module)
-    assert (watcher.told, second.told) == ([], ANEW)
-
-
 def test_module_executed_after_removal_is_not_patched(watcher: Watcher, world: World) -> None:
     spec = importlib.util.find_spec(NAME)
     assert spec is not None and spec.loader is not None
@@ -468,15 +456,6 @@ print(subject.compute(3))
 print(second.deactivate(), first.deactivate(), subject.compute(3))
 """
     assert check(program, tmp_path).splitlines() == ["60 ['applied'] ['applied']", "60", "[] [] 6"]
-
-
-def test_patches_are_selected_anew_while_modules_wait(world: World) -> None:
-    world.install()
-    patches = toy(name="first"), toy("fabric.subject:compute", name="second")
-    patcher = world.patcher(*patches)
-    for spec in ("first", "off", "second", "first,second", "second"):
-        patcher.activate(toggle.parse(spec, patches))
-    assert (world.load().compute(3), world.load("fabric.subject").compute(3)) == (6, 60)
 
 
 @pytest.mark.parametrize("spec", ["all", "all,strict"])

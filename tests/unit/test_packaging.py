@@ -152,23 +152,6 @@ def test_installing_the_package_changes_no_decision_of_lightning(sites: tuple[Pa
         )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("version", ["2.2.5", "2.6.6"])
-def test_installing_the_package_leaves_the_default_callbacks_of_a_trainer(sites, version):
-    program = (
-        "import sys; sys.path += sys.argv[1:]; import lightning.pytorch as pl; "
-        "print(*(type(one).__name__ for one in pl.Trainer(accelerator='cpu', logger=False).callbacks))"
-    )
-    release, (before, added) = _releases.unpacked("lightning", version), sites
-    shown = []
-    for path in ((release, before), (release, before, added)):
-        command = [sys.executable, "-I", "-S", "-W", "ignore", "-c", program, *map(str, path)]
-        done = subprocess.run(command, cwd=before, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done
-        shown.append(done.stdout)
-    assert shown[0] == shown[1] and "TQDMProgressBar ModelSummary" in shown[0]
-
-
 def test_source_archive_has_all_sources(copy: Path) -> None:
     setup(copy, "sdist")
     (archive,) = (copy / "dist").iterdir()
