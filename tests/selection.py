@@ -93,9 +93,6 @@ def _is_newest_affected(boundary: Any) -> bool:
     return bool(boundary == boundaries.newest_affected(boundary.row))
 
 
-# -------------------------------------------------------------------- changes
-
-
 def changed_paths() -> list[str]:
     """What differs from the commit at which this branch left main; on main itself, from the commit before. Where there
     is neither, as in a shallow clone, nothing."""

@@ -211,9 +211,6 @@ class Own:
 SPIES = ("overridden", "reads", "any arguments", "fewer arguments", "properties", "raises", "does nothing")
 
 
-# ------------------------------------------------------------------------------------------------------- arrangements
-
-
 def wrap(location: str, how: str) -> None:
     """Wrap ``"torch:save"``, or ``"pytorch.x:Y.z"`` of Lightning, as tools do. ``"plain"`` lacks the signature of the
     original; ``"checker"`` checks the arguments against the signature and its types."""

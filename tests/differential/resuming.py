@@ -60,9 +60,6 @@ def number(value: Any) -> Any:
     return value if value is None else str(value)
 
 
-# ------------------------------------------------------------------------------------------------------- the program
-
-
 class Net(pl.LightningModule):
     """Args: see the table of configurations."""
 
@@ -230,9 +227,6 @@ class Saver(cb.Checkpoint):
             self.save(trainer, "validation")
 
 
-# ------------------------------------------------------------------------------------------------------------ loaders
-
-
 class Stateful:
     """A loader that continues in the middle of a pass, as torchdata's does. Without a length it is a stream.
 
@@ -286,9 +280,6 @@ def stream() -> Any:
 
 def sized(batches: int = BATCHES) -> Any:
     return DataLoader(range(2 * batches), batch_size=2)
-
-
-# ----------------------------------------------------------------------------------------------------- configurations
 
 
 def scheduler(kind: str, interval: str = "epoch", monitor: str = "", frequency: int = 1, **options: Any) -> Any:
@@ -538,9 +529,6 @@ INEXACT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("ModelPruning", "ModelPruning by layer, Adam"), ("finished",)),
 }
 """Stops at which a configuration cannot be exact, by nature: see "Exact resume" in the manual."""
-
-
-# ---------------------------------------------------------------------------------------------------------------- runs
 
 
 def fit(configuration: dict[str, Any], places: Optional[dict[str, int]], path: Optional[str], **limits: Any) -> None:

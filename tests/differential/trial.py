@@ -138,9 +138,6 @@ def default(version: str) -> tuple[str, ...]:
     return tuple(p.name for p in catalogue.all_patches() if p.default and version in gate.affected_releases(p))
 
 
-# --------------------------------------------------------------------------------------------------------------- runs
-
-
 @dataclass
 class Trace:
     """The behavior of a program: lines by process and rank, exit statuses (124 for a hang), reads, and called patches.
@@ -247,9 +244,6 @@ class Release:
             return any(builder.endswith(f".{file}") for builder in builders for file in files)
 
         return [name for name in default(self.version) if is_called(name)]
-
-
-# ----------------------------------------------------------------------------------------------------------- verdicts
 
 
 @dataclass

@@ -161,9 +161,6 @@ def test_healthy_trainer_prints_nothing(tmp_path: Path) -> None:
     assert "waited" not in output, output
 
 
-# ---------------------------------------------------------------- parts
-
-
 def python(program: str, **variables: str) -> str:
     done = run.python(textwrap.dedent(program), **variables)
     assert done.returncode == 0, done.stderr

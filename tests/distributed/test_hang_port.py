@@ -131,9 +131,6 @@ def sign(session: bytes, number: int, text: bytes) -> bytes:
     )
 
 
-# ---------------------------------------------------------------- without the secret
-
-
 @pytest.mark.parametrize(
     "noise",
     [
@@ -389,9 +386,6 @@ def as_nobody(function: Callable[[], str]) -> str:
     return printed
 
 
-# ---------------------------------------------------------------- with the secret: bad peers
-
-
 @pytest.mark.parametrize(
     "message",
     [
@@ -606,9 +600,6 @@ def test_fuzzed_messages_of_authenticated_peers_raise_nothing() -> None:
     target.hub.server.close()
 
 
-# ---------------------------------------------------------------- internal errors
-
-
 def test_hub_that_stops_after_errors_prints_a_line(monkeypatch, capsys):
     target = Target(timeout=1.0)
     monkeypatch.setattr(target.hub, "_check", lambda hurries: {}["no such rank"])
@@ -632,9 +623,6 @@ def test_watch_that_stops_after_errors_prints_a_line(monkeypatch, capsys):
         "lightning_patches: the hang watch has stopped in rank 3, which is no longer watched. Please report this "
         "error: KeyError: 'no such thread'\n"
     ) in capsys.readouterr().err
-
-
-# ---------------------------------------------------------------- secrets and places
 
 
 def test_ports_can_not_be_computed_without_the_secret() -> None:

@@ -60,9 +60,6 @@ class Boundary:
         return f"{self.row} {self.distribution} {self.version} {self.role}"
 
 
-# -------------------------------------------------------------------- the boundaries
-
-
 @cache
 def bugs() -> tuple[Row, ...]:
     """Return all ``bug`` rows, in the order of the patches' names."""
@@ -178,9 +175,6 @@ def companions(patch: Patch, version: str) -> list[str]:
 
     others = [p for p in catalogue.all_patches() if p.default and version in gate.affected_releases(p)]
     return sorted({patch.name, *(other.name for other in others if takes_part(other))})
-
-
-# -------------------------------------------------------------------- running them
 
 
 def run(

@@ -89,8 +89,6 @@ def fail(check: str, detail: str, patch: str = "", target: str = "") -> None:
     FAILURES.append({"patch": patch, "target": target, "check": check, "detail": detail})
 
 
-# ---------------------------------------------------------------- checks of one target
-
 CHECKS: list[Callable[[Swapped], Optional[str]]] = []
 """Each returns a problem or None. They run after everything is undone, when ``original`` is in its place again."""
 LIVE_CHECKS: list[Callable[[Swapped], Optional[str]]] = []
@@ -298,9 +296,6 @@ def is_overridden(swapped: Swapped) -> Optional[bool]:
     subclass = types.new_class("Subclass", (swapped.owner,))
     subclass.__abstractmethods__ = frozenset()  # type: ignore[attr-defined]
     return bool(helpers.is_overridden(swapped.name, subclass.__new__(subclass), parent=swapped.owner))
-
-
-# ---------------------------------------------------------------- checks of the whole namespace
 
 
 def import_everything() -> None:

@@ -93,8 +93,6 @@ def test_all_patches_of_a_release_can_be_undone_and_activated_twice(distribution
     assert not failures, messages(failures, f"{distribution} {release}")
 
 
-# ---------------------------------------------------------------- the checks themselves
-
 SABOTAGE = """
 import os, runpy, sys, types
 os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
@@ -175,9 +173,6 @@ def test_checks_detect_faulty_patches(tmp_path: Path, fault: str) -> None:
     found = json.loads(result.stdout.splitlines()[-1])
     assert {one["check"] for one in found["failures"]} == expected, messages(found["failures"], "the stand-in")
     assert found["targets"] == 4
-
-
-# ---------------------------------------------------------------- torch.compile
 
 
 COMPILED = """

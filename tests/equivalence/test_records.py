@@ -73,9 +73,6 @@ def affected(patch: Patch) -> list[str]:
     return [release for release in known_releases() if release in gate.affected_releases(patch)]
 
 
-# ---------------------------------------------------------------- the record by itself
-
-
 def test_names_are_unique() -> None:
     every = Counter(patch.name for patch in PATCHES)
     assert [name for name, count in every.items() if count > 1] == []
@@ -212,9 +209,6 @@ def test_builders_import_neither_lightning_nor_torch(patch: Patch) -> None:
     assert not unwanted & set(imported_by_builders()[patch.name])
 
 
-# ---------------------------------------------------------------- the record against the releases
-
-
 @pytest.mark.parametrize("distribution", _releases.DISTRIBUTIONS)
 @each_patch
 def test_every_release_gets_the_right_decision(patch, distribution, releases):
@@ -283,8 +277,6 @@ def test_patcher_keeps_the_order_of_the_catalogue() -> None:
     assert patcher.Patcher(PATCHES).catalogue == PATCHES
 
 
-# ---------------------------------------------------------------- the index
-
 SELECTS = ("name", "numbers", "group", "default", "for_import", "changes_results")
 
 
@@ -297,9 +289,6 @@ def test_index_agrees_with_the_records(releases: dict[tuple[str, str], Namespace
             alone = [namespace._replace(parts={part.name: part}) for part in namespace.parts.values()]
             for installed in (namespace, *alone):
                 assert gate.decide(record, installed) == gate.decide(patch, installed), patch.name
-
-
-# ---------------------------------------------------------------- layers
 
 
 def test_files_about_a_patch_have_its_name() -> None:

@@ -53,9 +53,6 @@ def close(actual, expected):
     )
 
 
-# ---------------------------------------------------------------- devices
-
-
 def test_counting_devices_does_not_initialize_cuda():
     # must be the first check, since the others initialize CUDA
     assert torch.cuda.is_available()
@@ -86,9 +83,6 @@ def test_cuda_without_an_index_is_the_current_device():
         assert torch.empty(2, device="cuda").device == SECOND and torch.cuda.current_device() == 1
     finally:
         torch.cuda.set_device(0)
-
-
-# ---------------------------------------------------------------- tensors on different devices
 
 
 def under_a_default_device(call):
@@ -169,17 +163,11 @@ def test_cpu_indices_into_a_cuda_tensor_are_allowed():
     assert torch.arange(5, device=FIRST)[torch.tensor([1, 2])].tolist() == [1, 2]
 
 
-# ---------------------------------------------------------------- operators
-
-
 def test_pinned_memory():
     assert not torch.ones(2).is_pinned()
     pinned = torch.ones(2).pin_memory()
     assert pinned.is_pinned() and pinned.device.type == "cpu"
     assert pinned.to(FIRST, non_blocking=True).tolist() == [1, 1]
-
-
-# ---------------------------------------------------------------- copying and saving
 
 
 def test_deepcopy_and_pickle_keep_the_device():
@@ -195,9 +183,6 @@ def test_saving_keeps_the_device_and_loading_may_change_it():
         file.seek(0)
         tensor = torch.load(file, map_location=location)["tensor"]
         assert tensor.device == expected and tensor.tolist() == [0, 1, 2]
-
-
-# ---------------------------------------------------------------- training
 
 
 def losses(device, inputs, targets, make_optimizer):
@@ -265,9 +250,6 @@ def test_compiling_with_the_eager_backend():
     assert layer.weight.grad.device == FIRST
 
 
-# ---------------------------------------------------------------- random numbers
-
-
 def test_generator_of_the_device_repeats_itself_and_advances():
     def draw(seed):
         generator = torch.Generator(FIRST).manual_seed(seed)
@@ -301,9 +283,6 @@ def test_random_state_of_each_device_can_be_restored(device):
         assert torch.rand(2, device=device).tolist() != first
         restore()
         assert torch.rand(2, device=device).tolist() == first
-
-
-# ---------------------------------------------------------------- processes and data loading
 
 
 def _use_cuda_and_report(queue):
@@ -347,9 +326,6 @@ def test_forked_loader_worker_must_not_use_cuda():
     loader = DataLoader(CudaDataset(), num_workers=1, multiprocessing_context="fork", timeout=200)
     with refused(BAD_FORK):
         list(loader)
-
-
-# ---------------------------------------------------------------- torchmetrics
 
 
 def test_mean_metric_stays_on_its_device(torchmetrics):

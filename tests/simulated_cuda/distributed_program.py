@@ -59,9 +59,6 @@ def weights(module):
     return torch.cat([parameter.detach().flatten() for parameter in module.parameters()])
 
 
-# ---------------------------------------------------------------- parts
-
-
 def the_group_is_nccl(rank, device):
     assert dist.get_backend() == "nccl"
     assert dist.is_nccl_available()
@@ -209,9 +206,6 @@ PARTS = (
     the_group_is_nccl, collectives, averages, short_floats, work_objects, barriers_and_groups, objects,
     cpu_tensors_are_refused, ddp, metrics,
 )  # fmt: skip
-
-
-# ---------------------------------------------------------------- the program
 
 
 def main(rank, rendezvous_file):

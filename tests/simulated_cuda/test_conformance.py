@@ -37,9 +37,6 @@ def python(tmp_path):
     return run
 
 
-# ---------------------------------------------------------------- the device
-
-
 @pytest.mark.parametrize("devices", [2, 1])
 def test_device_behaves_like_cuda(python, devices):
     options = ("-p", "no:cacheprovider", "--noconftest", HERE / "conformance.py")
@@ -55,16 +52,10 @@ def test_two_processes_with_nccl(python):
     assert "all parts passed on both ranks" in output
 
 
-# ---------------------------------------------------------------- turning it on
-
-
 def test_simulation_is_off_by_default(python):
     program = "import sys, torch; print('simulated_cuda' in sys.modules)"
     status, output = python("-c", program, active=False)
     assert (status, output) == (0, "False\n")
-
-
-# ---------------------------------------------------------------- building
 
 
 def test_missing_compiler_is_reported(python, tmp_path):

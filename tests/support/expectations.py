@@ -56,9 +56,6 @@ def tables() -> dict[Path, list[Row]]:
     return {path: read(path) for path in sorted(PATCHES.glob("*/[!_]*.py")) if has_rows(path)}
 
 
-# -------------------------------------------------------------------- expected results
-
-
 def shows(expected: Any, result: Result) -> bool:
     """True if the result is as expected."""
     if isinstance(expected, whole_run):
@@ -101,9 +98,6 @@ def part(compare: Any) -> Callable[[list[dict[str, Any]]], Any]:
         return lambda observations: observations
     names = [compare] if isinstance(compare, str) else compare
     return lambda observations: [{name: rank[name] for name in names} for rank in observations]
-
-
-# -------------------------------------------------------------------- the rows
 
 
 def releases(row: Row) -> tuple[str, ...]:

@@ -39,9 +39,6 @@ def main_record(document: dict[str, Any]) -> str:
     return next((match["name"] for match in matches if match["cause"]), matches[0]["name"] if matches else "-")
 
 
-# Logs with a head
-
-
 def read_case(path: Path) -> tuple[dict[str, list[str]], str]:
     """Return the head and the log of a file.
 
@@ -107,9 +104,6 @@ def test_short_log_is_answered(diagnose: Diagnose, head: list[list[str]], log: s
             assert kinds[text] == "ruled out"
         else:
             assert (text in answer) is (key == "says"), answer
-
-
-# Lines and words
 
 
 class Section(NamedTuple):
@@ -204,9 +198,6 @@ def test_error_of_other_software_is_never_a_certain_match(diagnose: Diagnose) ->
         assert is_right(document, set(), "uncertain"), line
 
 
-# Recorded logs
-
-
 @pytest.mark.parametrize(
     ("seen", "right", "certain", "releases"), [(True, 50, 37, 47), (False, 49, 39, 49)], ids=["seen", "held back"]
 )
@@ -262,9 +253,6 @@ def test_notebook_with_images_above_the_limit_is_read(diagnose: Diagnose, form: 
     document = diagnose.json(diagnose.write("log", f"{text[:at]}\n{image.format('A' * 9_000_000)}\n{text[at:]}"))
     assert main_record(document) == EXPORTS["expected"], document["verdict"]
     assert document["left_out"] and EXPORTS["release"] in document["written_by"]["releases"]
-
-
-# Prefixes and formats around a traceback
 
 
 def prefixed(*prefixes: str) -> Callable[[str], str]:

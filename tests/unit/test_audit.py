@@ -27,9 +27,6 @@ def names(audited: dict[str, Any]) -> set[str]:
     return {bug["name"] for bug in audited["bugs"]}
 
 
-# Bugs of releases
-
-
 @pytest.mark.parametrize("bug", UNPATCHED, ids=lambda bug: bug.name)
 def test_record_of_unpatched_bug_is_complete(bug: Any) -> None:
     assert bug.name not in {patch.name for patch in all_patches()}
@@ -124,9 +121,6 @@ def test_unknown_release_has_no_bugs(audit: Audit, version: str) -> None:
     assert not any(words in audit.out for words in ("Upstream has fixed", "LIGHTNING_PATCHES", "also installs"))
     assert audit.audited("lightning==2.2.5+cu118")[0]["known"]
     assert audit(f"lightning=={version}", "pytorch-lightning==2.6.2") == 1
-
-
-# Requirements of files
 
 
 LOCK = '[[package]]\nname = "numpy"\nversion = "2.0"\n[[package]]\nname = "lightning"\nversion = "2.2.5"\n'
@@ -497,9 +491,6 @@ def test_directory_is_searched(audit: Audit) -> None:
     assert "has no file that `audit` reads" in audit.err
 
 
-# Files and arguments that cannot be read
-
-
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
@@ -589,9 +580,6 @@ def test_deleted_working_directory_is_named(tmp_path: Path, what: str) -> None:
     assert "the working directory no longer exists" in done.stderr
 
 
-# Output
-
-
 def test_every_format_lists_the_bugs_without_a_patch(audit: Audit) -> None:
     """``--all`` also lists the others."""
     path = audit.write("requirements.txt", "torch\nlightning==2.2.5\n")
@@ -644,9 +632,6 @@ def test_suggested_ignore_option_silences_all_findings(audit: Audit, form: str) 
     (accepted,) = re.findall(r"--ignore [\w-]+", (audit.out if form == "text" else audit.err).splitlines()[-1])
     assert audit(path, "--format", form, *accepted.split()) == 0
     assert "--ignore" not in audit.out + audit.err
-
-
-# Environments
 
 
 def test_environment_is_audited() -> None:

@@ -37,9 +37,6 @@ def test_table_has_the_requirements_of_each_wheel(distribution: str, version: st
     assert bounds == releases.bounds(distribution, version) and {"python", "torch", "torchmetrics"} <= bounds.keys()
 
 
-# -------------------------------------------------------------------- against pip
-
-
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of an index with the releases of Lightning, and with many versions of their requirements.
@@ -129,8 +126,6 @@ def test_range_resolves_to_the_release_of_pip(audit, tmp_path, index, python, li
     assert one["version"] == version
     assert (audit.status == 3) is (version is None)
 
-
-# -------------------------------------------------------------------- every format
 
 RESOLVED = """
 - | lightning==2.2 | 2.2.0

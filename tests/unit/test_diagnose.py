@@ -51,9 +51,6 @@ def frames(*files: str) -> str:
     return HEAD + "".join(f'  File "{file}", line 7, in f\n    g()\n' for file in files)
 
 
-# Symptoms of all records
-
-
 def own_frame(patch: Any) -> str:
     """Return a frame of Lightning, and one in the code of a patch's bug."""
     special = patch.impact.frames
@@ -186,8 +183,6 @@ def test_other_missing_metric_is_no_consequence_of_a_skipped_validation() -> Non
     for logged, is_named in (("``", True), ("`train_loss`", True), ("`train_loss`, `val_loss`", False)):
         assert ("lr-finder-train-loader" in names(f"{log}{logged}\n")) is is_named
 
-
-# Logs and their answers
 
 CPU = "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!\n"
 GENERATOR = "RuntimeError: Expected a 'cuda' device type for generator but found 'cpu'\n"
@@ -485,9 +480,6 @@ def test_unknown_error_in_a_long_log_is_shown(diagnose: Diagnose, before: int, a
     assert diagnose.out.startswith("I don't know this error: `FileNotFoundError")
 
 
-# Large logs
-
-
 def test_large_log_is_answered(diagnose: Diagnose) -> None:
     """Progress bars and rank prefixes, several files, one of them compressed."""
     bar = b"\r".join(b"Epoch 3:  %d%%|###  | %d/100 [00:10<00:20, 3.1it/s, train_loss=0.5]" % (i, i) for i in range(99))
@@ -539,9 +531,6 @@ def test_known_error_is_found_in_a_large_log(monkeypatch: pytest.MonkeyPatch, tm
     (tmp_path / "log.txt").write_bytes(bars + b"x " + needle + b" y\n" + bars)
     (one,) = read.logs([str(tmp_path / "log.txt")])
     assert needle.decode().strip() in one.text and one.left_out
-
-
-# Words
 
 
 @pytest.mark.parametrize(
@@ -614,9 +603,6 @@ def test_script_without_findings_is_not_a_log(diagnose: Diagnose) -> None:
     assert diagnose(script) == 1
     first, second = diagnose.out.splitlines()[:2]
     assert first.endswith("train.py uses no name that Lightning 2.x has removed.") and "diagnose -- python" in second
-
-
-# Programs
 
 
 def run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -693,8 +679,6 @@ def test_diagnose_reads_standard_input(diagnose: Diagnose, monkeypatch: pytest.M
     assert "I know no bug that fits this description." in diagnose.out
 
 
-# Starts
-
 JOINS = [f"Initializing distributed: GLOBAL_RANK: {rank}, MEMBER: {rank + 1}/2" for rank in range(2)]
 REGISTERED = "distributed_backend=gloo\nAll distributed processes registered. Starting with 2 processes"
 INTERRUPTED = HEAD + '  File "train.py", line 6, in <module>\n    time.sleep(9)\nKeyboardInterrupt\n'
@@ -763,9 +747,6 @@ def test_each_rank_twice_means_other_tasks_than_devices(diagnose: Diagnose) -> N
     diagnose(diagnose.write("log.txt", "\n".join(line for line in JOINS for _ in range(2))))
     start = "Each rank runs twice: SLURM started another number of tasks than Trainer(devices=...)"
     assert diagnose.out.startswith(start)
-
-
-# Releases of logs and words
 
 
 @pytest.mark.parametrize(
@@ -839,9 +820,6 @@ def test_compromised_release_is_reported_first_if_it_is_named(diagnose: Diagnose
         first, second = diagnose.out.splitlines()[:2]
         assert first.startswith(f"Lightning {release} from PyPI was compromised and runs hostile code") is bool(release)
         assert second.startswith("Do: Do not import it") is bool(release)
-
-
-# Numbers
 
 
 NUMBERED = ("lightning_patches/known/coverage.txt", "lightning_patches/known/duplicates.txt", "upstream/reports.txt")

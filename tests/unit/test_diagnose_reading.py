@@ -58,9 +58,6 @@ def usage(*command: str) -> tuple[int, str, int]:
     return os.WEXITSTATUS(status), output, megabytes
 
 
-# Size
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "block", [b"\n" * (1 << 22), b"\0" * (1 << 22), b"\r" * (1 << 22), b"ValueError: x\n" * 300_000]
@@ -157,9 +154,6 @@ def test_many_logs_share_the_limits(diagnose: Diagnose, monkeypatch: pytest.Monk
     assert [line for line in document["more"] if line.startswith("40 logs: The log is large")]
 
 
-# Compression
-
-
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
 def test_truncated_file_is_read_up_to_its_end(diagnose: Diagnose, compress: Any) -> None:
     text = (TRACEBACK + "".join(f"{number**3:x}" for number in range(400_000))).encode()
@@ -199,9 +193,6 @@ def test_missing_module_names_a_tool_that_unpacks(diagnose: Diagnose, monkeypatc
     assert "this Python has no bz2. Run `bzip2 -dc FILE | lightning-patches diagnose -`" in diagnose.err
 
 
-# Pipes and devices
-
-
 @pytest.mark.parametrize("where", ["-", "/dev/stdin", "<(cat job.gz)"])
 def test_pipes_are_read(tmp_path: Path, where: str) -> None:
     (tmp_path / "job.gz").write_bytes(gzip.compress(TRACEBACK.encode()))
@@ -218,9 +209,6 @@ def test_standard_input_that_cannot_be_read_is_named(redirected: str, said: str)
     )
     assert done.returncode == 2
     assert "standard input cannot be read" in done.stderr and said in done.stderr
-
-
-# Programs
 
 
 def run_program(code: str, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -303,9 +291,6 @@ def test_log_is_read_in_a_deleted_working_directory(diagnose: Diagnose) -> None:
         assert "ValueError: mine" in diagnose.json(log)["verdict"]
     finally:
         os.chdir(before)
-
-
-# Tracebacks
 
 
 @pytest.mark.parametrize(

@@ -199,9 +199,6 @@ def test_invalid_entry_in_sys_modules_raises_nothing(world, monkeypatch, stand_i
     assert verdict(patcher, toy(), namespace).verdict == ("pending" if stand_in is None else "failed")
 
 
-# ---------------------------------------------------------------- the stack of nested imports
-
-
 OUTER, INNER = "lightning.pytorch.outer", NAME
 """Two modules with a target each, of which the first imports the second."""
 TARGETS = ("pytorch.outer:compute", FUNCTION)
@@ -276,9 +273,6 @@ def test_traceback_of_a_module_has_no_frame_of_the_package(world: World, spec: s
     assert shown[1] == shown[0] and len(shown[1]) == 2
 
 
-# ---------------------------------------------------------------- errors in the shim
-
-
 def test_internal_error_does_not_reach_the_import(world, capsys, monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a bug of ours")
@@ -306,9 +300,6 @@ def test_error_of_the_module_is_raised(watcher: Watcher, world: World) -> None:
     importlib.invalidate_caches()
     world.load()
     assert watcher.told == [("before", False), *ANEW]
-
-
-# ---------------------------------------------------------------- repeated execution
 
 
 def test_reload_keeps_the_patch(world: World) -> None:
@@ -356,9 +347,6 @@ def test_module_with_a_target_runs_by_python_dash_m(tmp_path: Path) -> None:
     )
     printed = check(PRELUDE + "import runpy; runpy.run_module('lightning.pytorch', run_name='__main__')", tmp_path)
     assert printed == "60"
-
-
-# ---------------------------------------------------------------- threads
 
 
 def test_concurrent_imports_are_patched(tmp_path: Path) -> None:
@@ -416,9 +404,6 @@ def test_activation_during_an_import_waits_for_no_import(world: World, monkeypat
     world.install()
     hooks.install(arming(world.patcher(toy())))
     assert world.load().compute(3) == 60
-
-
-# ---------------------------------------------------------------- a second copy of this package
 
 
 SECOND_COPY = """

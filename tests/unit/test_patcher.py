@@ -64,9 +64,6 @@ def contents(module: ModuleType) -> dict[str, Any]:
     return found
 
 
-# ---------------------------------------------------------------- the swap
-
-
 def test_replacement_has_the_metadata_of_the_original(world: World) -> None:
     world.install()
     module = world.load()
@@ -178,9 +175,6 @@ def test_overriding_subclass_takes_precedence(world: World) -> None:
     assert module.Child().method(1) == "base 1!"
 
 
-# ---------------------------------------------------------------- attributes must belong to Lightning
-
-
 def patched_method(world: World, *stock: str) -> tuple[ModuleType, Any]:
     """Return the stand-in, with a patch of ``Base.method`` that acts if all of this code is Lightning's."""
 
@@ -261,9 +255,6 @@ def test_builder_gets_the_namespace(world: World) -> None:
     world.activate(toy(Target(FUNCTION, build), Target("fabric.subject:compute", build)))
     for namespace, part in itertools.product(("lightning", "pytorch_lightning"), ("pytorch", "fabric")):
         assert world.load(f"{part}.subject", namespace).compute(1) == namespace
-
-
-# ---------------------------------------------------------------- aliases
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -431,9 +422,6 @@ def test_search_for_references_ignores_classes_and_modules_that_raise(world, mon
     assert patcher.deactivate() == []
 
 
-# ---------------------------------------------------------------- layers
-
-
 LAYERS = (
     toy(Target(METHOD, plus(" one")), name="one"),
     toy(Target(METHOD, plus(" two")), name="two"),
@@ -497,9 +485,6 @@ def test_requested_patch_that_a_later_item_removes_is_not_named(world, capsys):
     assert world.load().compute(3) == 60
     printed = capsys.readouterr().err
     assert "1 fix " in printed and "not applied" not in printed and "internal error" not in printed
-
-
-# ---------------------------------------------------------------- all or nothing
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -576,9 +561,6 @@ def test_builder_must_return_a_new_function(world: World, build: Any) -> None:
     assert "built no new function" in verdict(patcher).reason
 
 
-# ---------------------------------------------------------------- undo
-
-
 def test_undo_restores_the_same_objects(world: World) -> None:
     world.install()
     modules = [world.load("pytorch.importer"), world.load(), world.load("fabric.subject")]
@@ -611,9 +593,6 @@ def test_undo_may_be_repeated_and_reversed(world: World) -> None:
     assert module.compute(3) == 6
     patcher.activate(toggle.parse("1", patcher.catalogue))
     assert module.compute(3) == 60
-
-
-# ---------------------------------------------------------------- other tools
 
 
 def test_foreign_wrapper_is_unwrapped(world: World) -> None:
@@ -751,9 +730,6 @@ def test_decorators_of_lightning_are_unwrapped(world: World) -> None:
         forget_lightning()
 
 
-# ---------------------------------------------------------------- selection
-
-
 def test_second_activation_changes_nothing(world: World) -> None:
     world.install()
     patcher = world.activate(toy(FUNCTION, METHOD))
@@ -790,9 +766,6 @@ def test_unreadable_version_is_not_patched(world: World, version: str, capsys: p
     assert len(printed) == 1  # for both
 
 
-# ---------------------------------------------------------------- messages
-
-
 @pytest.mark.parametrize(
     ("version", "spec", "rank", "printed"),
     [
@@ -811,9 +784,6 @@ def test_one_line_is_printed_by_rank_zero_if_there_are_patches(
     world.load("pytorch.importer")
     assert world.load().compute(3) == (60 if version == "2.3.3" else 6)
     assert capsys.readouterr().err == printed
-
-
-# ---------------------------------------------------------------- strict
 
 
 def test_strict_accepts_a_release_that_needs_no_patch(world: World) -> None:
@@ -850,9 +820,6 @@ def test_strict_ends_the_activation_but_applies_the_rest(world: World) -> None:
     with pytest.raises(PatchError, match="bad is not applied: RuntimeError: this builder is broken"):
         patcher.activate(toggle.parse("strict", patcher.catalogue))
     assert (module.compute(3), fabric.compute(3)) == (60, 6)
-
-
-# ---------------------------------------------------------------- the code in memory and the code on disk
 
 
 def test_changed_release_on_disk_is_drifted(world: World, capsys: pytest.CaptureFixture[str]) -> None:
@@ -911,9 +878,6 @@ def test_code_that_changes_before_its_import_is_drifted(world: World) -> None:
     made = verdict(patcher)
     assert made.verdict == "drifted"
     assert "since Lightning was imported: restart Python" in made.reason
-
-
-# ---------------------------------------------------------------- interrupted
 
 
 def failing_once(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, error: BaseException, at: int) -> None:
@@ -1044,9 +1008,6 @@ def test_planning_error_fails_only_its_patch(world: World, monkeypatch: pytest.M
     assert verdict(patcher, "second").verdict == "applied"
 
 
-# ---------------------------------------------------------------- deselected, but still in the program
-
-
 def test_replacement_inside_a_foreign_wrapper_is_reported(world: World) -> None:
     world.install()
     patches = toy(name="first"), toy("pytorch.subject:other", name="second")
@@ -1073,9 +1034,6 @@ def test_replacement_inside_a_foreign_wrapper_is_reported(world: World) -> None:
     module.compute = ours  # they are removed again
     assert patcher.deactivate() == []
     assert module.compute is original
-
-
-# ---------------------------------------------------------------- without source
 
 
 def without_source(world: World, how: str) -> None:

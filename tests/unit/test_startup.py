@@ -64,9 +64,6 @@ def broken_wrapt(directory: Path) -> None:
     (directory / "wrapt.py").write_text("raise ImportError('wrapt is broken here')\n")
 
 
-# ---------------------------------------------------------------- before Lightning is imported
-
-
 @pytest.mark.parametrize("toggle", ["", "all,strict"])
 def test_import_loads_only_the_finder(toggle: str) -> None:
     loaded = check(LOADED.format("import lightning_patches"), LIGHTNING_PATCHES=toggle)
@@ -128,9 +125,6 @@ print(importlib.util.find_spec("lightning") is not None, "lightning" in sys.modu
     assert check(program + VALUES, tmp_path).splitlines() == ["True False", DEFAULT]
 
 
-# ---------------------------------------------------------------- ways to activate
-
-
 def test_import_after_lightning_patches_it(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     program = TOY + VALUES + "startup.on_import()" + VALUES
@@ -158,9 +152,6 @@ def test_import_of_the_package_during_lightnings_import_works(tmp_path: Path) ->
     )
     program = TOY + "meanwhile = startup.on_import\nimport lightning.pytorch\nprint(lightning.pytorch.compute(3))"
     assert check(program, tmp_path) == "60"
-
-
-# ---------------------------------------------------------------- toggles
 
 
 @pytest.mark.parametrize(
@@ -219,9 +210,6 @@ def test_own_commands_apply_no_patches(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     program = TOY.replace("del os.environ", "0 and os.environ") + "startup.on_import()" + VALUES
     assert check(program, tmp_path) == STOCK
-
-
-# ---------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize("toggle", ["1", "all,strict", "off"])
@@ -283,9 +271,6 @@ def test_deactivated_package_stays_off(tmp_path: Path) -> None:
         STOCK,
         "True",
     ]
-
-
-# ---------------------------------------------------------------- on and off again
 
 
 def test_package_can_be_switched_off_and_on_before_the_import(tmp_path: Path) -> None:
@@ -385,9 +370,6 @@ def test_report_names_a_broken_toggle(tmp_path: Path) -> None:
     assert check(program + "print(lightning_patches.report()[0].reason)", tmp_path, LIGHTNING_PATCHES="nonsense") == (
         "not selected by nonsense, which is invalid"
     )
-
-
-# ---------------------------------------------------------------- other threads
 
 
 SLOW_IMPORT = """

@@ -38,9 +38,6 @@ def compiled(what, **options):
     return torch.compile(what, backend=BACKEND, **options)
 
 
-# ---------------------------------------------------------------- ways to train
-
-
 class Plain(pl.LightningModule):
     options = {}
 
@@ -216,9 +213,6 @@ TRAINED = (
 )
 
 
-# ---------------------------------------------------------------- ways to compile
-
-
 def module(trainer, model, loader):
     trainer.fit(compiled(model), loader, loader)
 
@@ -272,9 +266,6 @@ def trainer_of(model):
     quiet = dict.fromkeys(("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"), False)
     options = {"accelerator": "cpu", "devices": 1, "max_epochs": 2, "limit_val_batches": 0, **quiet, **model.options}
     return pl.Trainer(default_root_dir=tempfile.mkdtemp(dir=os.environ.get("SCENARIO_OUT")), **options)
-
-
-# ---------------------------------------------------------------- Fabric
 
 
 class Net(nn.Module):
@@ -367,8 +358,6 @@ def with_fabric(train, options):
 
     return program
 
-
-# ---------------------------------------------------------------- running them
 
 PROGRAMS = {
     **{f"{kind.__name__}.{form.__name__}": trained(kind, form) for form, kinds in FORMS.items() for kind in kinds},

@@ -43,8 +43,6 @@ make: Any
 """Creates objects of user classes."""
 fails = True
 
-# --------------------------------------------------------------------------------------------------------------- data
-
 
 class Numbers(Dataset[Any]):
     def __init__(self, length: int, seed: int = 0) -> None:
@@ -133,9 +131,6 @@ def data_for(train: bool = True) -> dict[str, Any]:
         val = val_loaders() or None
         return {"train_dataloaders": train_loader(), "val_dataloaders": val} if train else {"dataloaders": val}
     return {"datamodule": make(Data)} if o.by == "datamodule" else {}
-
-
-# ------------------------------------------------------------------------------------------------------------- module
 
 
 def fail(where: str, trainer: Any = None) -> None:
@@ -345,9 +340,6 @@ def classes() -> tuple[Any, Any]:
     return type("Model", (Plain,), of_module), type("OwnCallback", (pl.Callback,), of_callback)
 
 
-# ------------------------------------------------------------------------------------------------------------ trainer
-
-
 class Unfreeze(cb.BaseFinetuning):
     def freeze_before_training(self, pl_module: Any) -> None:
         self.freeze(pl_module.net[0])
@@ -414,8 +406,6 @@ def trainer_of(own_callback: Any, directory: str = "run", **more: Any) -> Any:
         given = {name: given[name] for name in kept} | {"barebones": True}
     return make(pl.Trainer, **{**given, **more})
 
-
-# ------------------------------------------------------------------------------------------------------------ options
 
 # fmt: off
 HOOKS = (
@@ -528,9 +518,6 @@ LIKELY = {
 }
 """Weights of options that differ from their defaults more often than others."""
 # fmt: on
-
-
-# ------------------------------------------------------------------------------------------------------------ program
 
 
 def attempt(act: Callable[[], Any]) -> Any:

@@ -76,9 +76,6 @@ def saved(**options: Any) -> Any:
     return pl.callbacks.ModelCheckpoint("kept", **{"save_top_k": -1, "filename": "{step}", **options})
 
 
-# ------------------------------------------------------------------------------ a validation is repeated after a resume
-
-
 class Validated(Model):
     """Records the step and number of batches of each validation, and if it is a sanity check."""
 
@@ -160,9 +157,6 @@ def epoch_loop_replaced(observe: Any) -> None:
         trainer.fit_loop.epoch_loop = Loop(trainer, trainer.min_steps, trainer.max_steps)
 
     in_two_parts(lambda: Validated(observe), changed=changed)
-
-
-# ------------------------------------------------------------------------------------------------------- resumed state
 
 
 def param_groups_refreshed(observe: Any) -> None:
@@ -260,9 +254,6 @@ def fabric_optimizer_loaded(observe: Any) -> None:
             optimizer.step()
         observe("optimizer", optimizer.state_dict())
         parts.save("state.ckpt", {"model": model, "optimizer": optimizer})
-
-
-# ---------------------------------------------------------------------------------------------------- files and devices
 
 
 class Setting:
@@ -423,9 +414,6 @@ def workers_seeded(observe: Any) -> None:
 
     loader = DataLoader(Random(4), 2, num_workers=2, worker_init_fn=seed)
     pl.Trainer(**QUIET, max_epochs=2, logger=False).fit(Sees(), loader)
-
-
-# ------------------------------------------------------------------------------------------------- order and timing
 
 
 def plateau_in_time_with_validation(observe: Any) -> None:

@@ -53,9 +53,6 @@ def receive(port):
             pass
 
 
-# ---------------------------------------------------------------- real work
-
-
 def packets():
     receive(serve(1400, 1.0))
 
@@ -134,9 +131,6 @@ def datagrams():
         pass
 
 
-# ---------------------------------------------------------------- polls without progress
-
-
 def keep_alive():
     """Send only keep-alive messages on another tool's connection."""
     receive(serve(10, 1.0, seconds=100))
@@ -182,9 +176,6 @@ def retries():
             return socket.create_connection(("127.0.0.1", 9), timeout=1)
         except OSError:
             time.sleep(1)
-
-
-# ---------------------------------------------------------------- does not move
 
 
 def fifo():
@@ -311,9 +302,6 @@ def worker_stopped():
     _worker(functools.partial(_signals_itself, signal.SIGSTOP))
 
 
-# ---------------------------------------------------------------- ends
-
-
 def dies_with_a_helper():
     """Kill this rank, whose forked helper keeps its sockets open."""
     _wait_until_known()
@@ -363,9 +351,6 @@ def _wait_until_known():
     from __main__ import wait_until_known
 
     wait_until_known()
-
-
-# ---------------------------------------------------------------- different calls
 
 
 def skips():

@@ -31,9 +31,6 @@ def _after_fork():
         torch.cuda._is_in_bad_fork = lambda: True
 
 
-# ---------------------------------------------------------------- devices
-
-
 def _initialise():
     torch.cuda.default_generators = tuple(OPS.default_generator(index) for index in range(OPS.device_count()))
 
@@ -70,9 +67,6 @@ def _install_device_functions():
     torch.cuda._nvml_based_avail = lambda: False
 
 
-# ---------------------------------------------------------------- hardware
-
-
 def _device_properties(index):
     return types.SimpleNamespace(
         name="Simulated GPU",
@@ -106,9 +100,6 @@ def _install_answers_about_the_hardware():
     torch._C._cuda_resetPeakMemoryStats = _nothing
     torch._C._cuda_resetAccumulatedMemoryStats = _nothing
     torch._C._cuda_canDeviceAccessPeer = lambda index, peer: True
-
-
-# ---------------------------------------------------------------- streams
 
 
 class Stream(torch.Stream):
@@ -172,9 +163,6 @@ def _install_streams():
     torch.cuda.graphs._cuda_isCurrentStreamCapturing = lambda: False
 
 
-# ---------------------------------------------------------------- random numbers
-
-
 class _Generators(type):
     def __instancecheck__(cls, candidate):
         return isinstance(candidate, torch._C.Generator)
@@ -196,9 +184,6 @@ def _install_generators():
         torch.Generator("cuda")
     except RuntimeError:
         torch.Generator = Generator
-
-
-# ---------------------------------------------------------------- storages
 
 
 def _install_storage_functions():
