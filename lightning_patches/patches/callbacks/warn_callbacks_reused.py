@@ -25,7 +25,8 @@ def _before(self: Any, trainer: Any, *_: Any, **__: Any) -> None:
         warn(
             f"callbacks-reused {kind}",
             f"This {kind} was in another Trainer, and begins this run with that run's state, such as its best "
-            "score or its averaged weights. Create a new one for each run.",
+            "score or its averaged weights. Create a new one for each run. "
+            "LIGHTNING_PATCHES=default,-warn-callbacks-reused switches this warning off.",
         )
 
 

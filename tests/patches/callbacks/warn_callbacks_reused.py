@@ -1,8 +1,8 @@
 """EarlyStopping and ModelCheckpoint objects in a second Trainer begin with the state of the first run. Cases:
 ``reused``, ``new`` (new callbacks), ``same-trainer`` (fit is called twice), ``resumed`` (from a checkpoint), ``reset``
-(the program resets the callbacks)."""
+(the program resets the callbacks), ``averaged`` (StochasticWeightAveraging)."""
 
-from _expect import patched, same
+from _expect import patched, same, warns
 
 
 def warns_twice(seen):
@@ -17,6 +17,7 @@ def warns_twice(seen):
 EXPECT = [
     same(["new", "same-trainer", "resumed", "reset"], "warning is absent for fresh callbacks"),
     patched("reused", "each reused callback causes one warning", warns_twice, on=("2.0.0", "2.6.6")),
+    warns("averaged", "reused average causes a warning", "This StochasticWeightAveraging was in another Trainer"),
     same("reused", "reused callbacks train as on stock", compare="epochs", on=("2.0.0", "2.6.6")),
 ]
 
@@ -38,6 +39,8 @@ class Model(scenario.BoringModel):
 
 
 def callbacks():
+    if CASE == "averaged":
+        return [kinds.StochasticWeightAveraging(0.1, swa_epoch_start=1)]
     return [kinds.EarlyStopping("metric", patience=2), kinds.ModelCheckpoint(OUT, "{metric}", monitor="metric")]
 
 
