@@ -35,7 +35,7 @@ TRACEBACK = f"""{HEAD}  File "{LIGHTNING}pytorch/trainer/connectors/logger_conne
     value = self.meta.sync(self.value)
 {MESSAGE}
 """
-APPLIED = "lightning_patches: lightning 2.2.5: 46 fixes ('lightning-patches status' lists them)\n"
+APPLIED = "lightning_patches: lightning 2.2.5: 80 fixes ('lightning-patches status' lists them)\n"
 COMMAND = (sys.executable, "-m", "lightning_patches", "diagnose")
 
 
@@ -310,7 +310,7 @@ CASES = {
      ("Do not import it",), "lightning==2.6.3"),
     "patched": Case(APPLIED + TRACEBACK, f"found {DEVICE}",
      (f"`lightning-patches status {DEVICE}`, run in its environment, shows why",)),
-    "no fixes": Case(APPLIED.replace("46 fixes", "no fixes") + TRACEBACK, f"found {DEVICE}",
+    "no fixes": Case(APPLIED.replace("80 fixes", "no fixes") + TRACEBACK, f"found {DEVICE}",
      ("import lightning_patches",)),
     "opt-in patch": Case(frames("/home/me/train.py", LIGHTNING + "fabric/loggers/csv_logs.py").replace("in f",
      "in <module>", 1) + "ValueError: dict contains fields not in fieldnames: 'b'\n", "found csv-logger-own-file",

@@ -26,7 +26,7 @@ PATCH = Patch(
         ),
     ),
     after=("callbacks-replaced-by-subclass",),
-    upstream=Upstream(pull_requests=(21527,)),
+    upstream=Upstream(proposed=(21527,)),
     impact=Impact(
         "An optional callback of LightningCLI that the configuration does not set, or any None in the Trainer's "
         "callbacks, ends fit in an AttributeError.",

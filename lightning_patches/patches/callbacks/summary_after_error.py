@@ -54,7 +54,7 @@ PATCH = Patch(
             "pytorch.utilities.model_summary.model_summary:ModelSummary._forward_example_input", _forward_example_input
         ),
     ),
-    upstream=Upstream(pull_requests=(21780,), issues=(21588,)),
+    upstream=Upstream(issues=(21588,), proposed=(21780,)),
     impact=Impact(
         "If forward fails with example_input_array, the module stays in evaluation mode, with hooks of the summary. "
         "From 2.6.0 on, torch's FLOP counter makes it fail with jagged tensors.",

@@ -29,7 +29,7 @@ PATCH = Patch(
             stock=("self.on_train_epoch_start", "self.total_train_batches"),
         ),
     ),
-    upstream=Upstream(pull_requests=(21806,), issues=(20603,)),
+    upstream=Upstream(issues=(20603,), proposed=(21806,)),
     impact=Impact(
         "With TQDMProgressBar, training that is resumed within an epoch shows neither the number of batches nor the "
         "epoch until the next epoch starts.",
