@@ -92,7 +92,12 @@ def _without_code(patch: Patch) -> Patch:
         affected=patch.affected,
         targets=tuple(target._replace(build=no_code, stock=()) for target in patch.targets),
         impact=Impact(""),
-        upstream=Upstream(patch.upstream.issues, patch.upstream.pull_requests, fixed_in=patch.fixed_in),
+        upstream=Upstream(
+            patch.upstream.issues,
+            patch.upstream.pull_requests,
+            fixed_in=patch.fixed_in,
+            proposed=patch.upstream.proposed,
+        ),
         changes_results=patch.changes_results,
         opt_in=patch.opt_in,
         witnesses=patch.witnesses,

@@ -47,7 +47,7 @@ KINDS = (
     ([{"kind": "of a later version"}], "the process of rank 0"),
 )
 REPORT = SAID[7][0]
-STARTED = "lightning_patches: lightning 2.2.5: 46 fixes ('lightning-patches status' lists them)\n"
+STARTED = "lightning_patches: lightning 2.2.5: 80 fixes ('lightning-patches status' lists them)\n"
 
 
 def printed(verdict: str, prefix: str = "") -> str:
