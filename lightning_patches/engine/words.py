@@ -25,6 +25,7 @@ EXACT: "dict[str, frozenset[str]]" = {
             "resume-infinite-validation",
             "resume-on-last-batch",
             "resume-single-iteration",
+            "resumed-epoch-mean",
             "resumed-metrics",
             "stateful-loader-exact",
             "stateful-loader-restored",
@@ -52,7 +53,14 @@ EXACT: "dict[str, frozenset[str]]" = {
             "warn-sampler-shuffled",
         }
     ),
-    "exact-logging": frozenset(),
+    "exact-logging": frozenset(
+        {
+            "logged-in-double-precision",
+            "monitor-after-each-validation",
+            "step-values-of-their-step",
+            "warn-monitor-late",
+        }
+    ),
     "exact-fabric": frozenset({"fabric-methods-in-precision"}),
 }
 """The patches, including opt-in ones, that each of these words selects."""

@@ -11,6 +11,12 @@ _HOOKS = "_hooks_of_batch"
 """Attribute of the connector: the names of the hooks that have logged in the current batch."""
 
 
+def is_in_batch(connector: Any) -> bool:
+    """True from the start of a batch until the epoch's end."""
+    state = vars(connector)
+    return state.get("_first_loop_iter", state.get("_batch_idx")) is not None
+
+
 def _on_batch_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_batch_start(self: Any, *args: Any, **kwargs: Any) -> None:
         setattr(self, _HOOKS, set())
@@ -23,11 +29,11 @@ def _should_reset_tensors(original: Callable[..., bool], namespace: str) -> Call
     def should_reset_tensors(self: Any, fx: str) -> bool:
         if not original(self, fx):
             return False
-        state = vars(self)
-        if _HOOKS in state and state.get("_first_loop_iter", state.get("_batch_idx")) is not None:  # in a batch
-            if fx in state[_HOOKS]:
+        hooks = vars(self).get(_HOOKS)
+        if hooks is not None and is_in_batch(self):
+            if fx in hooks:
                 return False
-            state[_HOOKS].add(fx)
+            hooks.add(fx)
         return True
 
     return should_reset_tensors

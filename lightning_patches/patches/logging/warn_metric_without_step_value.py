@@ -3,7 +3,7 @@
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Target, Upstream
-from lightning_patches.patches._warning import observe, warn, warning
+from lightning_patches.patches._warning import observe, stored, warn, warning
 
 
 def _on_epoch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -12,7 +12,8 @@ def _on_epoch_end(original: Callable[..., None], namespace: str) -> Callable[...
 
 def _before(self: Any) -> None:
     for metric in self.trainer._results.values():
-        if not metric.is_tensor and metric.meta.on_step and not metric.has_reset and metric._forward_cache is None:
+        logs_step = not metric.is_tensor and metric.meta.on_step and not metric.has_reset
+        if logs_step and stored(metric.value, "_forward_cache") is None:
             warn(
                 f"metric-without-step-value {metric.meta.name}",
                 f"self.log({metric.meta.name!r}, ..., on_step=True) logs no value for the step: "
