@@ -83,9 +83,6 @@ def linear(variant: Any) -> Any:
     return Linear
 
 
-# -------------------------------------------------------------------- memory
-
-
 def growth(options: argparse.Namespace) -> Rows:
     """Measure memory growth on stock and with the patches: over steps with ten logs, and over consecutive fits.
 
@@ -152,9 +149,6 @@ def grow_in_variant(options: argparse.Namespace) -> None:
             before = used()
         fit(Model(), 2)
     variant.observe(steps=over_steps, fits=growth_since(before))
-
-
-# -------------------------------------------------------------------- time
 
 
 def programs(options: argparse.Namespace) -> Rows:

@@ -223,9 +223,6 @@ def _read(report: Path) -> dict[str, str]:
     return found
 
 
-# -------------------------------------------------------------------- tests that encode a bug
-
-
 def read_explained(path: Path) -> list[tuple[str, str]]:
     """Tests without their parameters, each with the pull request that changed it with the fix (``"#1234"``), or with
     the patch of a bug that upstream never fixed.
@@ -277,9 +274,6 @@ def source_of(text: str, name: str) -> Optional[str]:
             return None
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
-
-
-# -------------------------------------------------------------------- libraries that build on Lightning
 
 
 @dataclass(frozen=True)

@@ -128,9 +128,6 @@ class PatchedAttribute:
         self._last_set = wanted
 
 
-# ---------------------------------------------------------------- checks of targets
-
-
 def resolve(module: ModuleType, target: Target) -> tuple[Any, str]:
     """Return the owner of a target, a module or class, and the attribute's name in it.
 

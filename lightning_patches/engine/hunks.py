@@ -115,9 +115,6 @@ def _marked(patch: str, lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [*lines[:first], ("+", f"{indent}# {MARKER}{patch}"), *lines[first:]]
 
 
-# -------------------------------------------------------------------- namespaces
-
-
 def path_in(namespace: str, path: str) -> str:
     """``("pytorch_lightning", "fabric/wrappers.py")`` -> ``"lightning_fabric/wrappers.py"``."""
     part, _, rest = path.partition("/")
@@ -130,9 +127,6 @@ def line_in(namespace: str, line: str) -> str:
         for part, package in distributions.PARTS[namespace].items():
             line = line.replace(f"lightning.{part}", package)
     return line
-
-
-# -------------------------------------------------------------------- places of hunks
 
 
 @dataclass(frozen=True)
@@ -216,9 +210,6 @@ def _definitions(statements: Iterable[ast.AST], inside: str = "") -> Iterator[tu
             below = f"{inside}{node.name}."
         for block in ("body", "handlers", "orelse", "finalbody"):
             yield from _definitions(getattr(node, block, ()), below)
-
-
-# -------------------------------------------------------------------- removal of diffs
 
 
 def remove_diffs(names: Iterable[str], namespace: str, version: str, path: str, text: str) -> list[tuple[str, str]]:

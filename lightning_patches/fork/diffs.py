@@ -123,9 +123,6 @@ def _parsed(path: Path, text: str) -> Diff:
     return Diff(path, header_of(typed, patch), typed, changes)
 
 
-# -------------------------------------------------------------------- application
-
-
 def apply(diff: Diff, namespace: str, reader: Reader) -> dict[str, str]:
     """Apply a diff to a release's files.
 
@@ -204,9 +201,6 @@ def for_tools(diff: Diff, reader: Reader) -> str:
     return "".join(parts)
 
 
-# -------------------------------------------------------------------- the diffs for a release
-
-
 def selected(version: str, names: Optional[Iterable[str]] = None, diffs: Optional[list[Diff]] = None) -> list[Diff]:
     """Return the diffs for a release, in the order in which they are applied.
 
@@ -243,9 +237,6 @@ def apply_all(diffs: Iterable[Diff], namespace: str, reader: Reader) -> dict[str
     for diff in diffs:
         changed.update(apply(diff, namespace, current))
     return changed
-
-
-# -------------------------------------------------------------------- headers
 
 
 def header_of(typed: dict[str, list[str]], patch: Patch) -> dict[str, list[str]]:

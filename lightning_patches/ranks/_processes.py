@@ -36,9 +36,6 @@ _MIN_TRAFFIC = 100
 rate."""
 
 
-# ---------------------------------------------------------------- one process
-
-
 def start_time(pid: int) -> Optional[int]:
     """Return the start time in clock ticks since boot, or ``None`` if the process is gone.
 
@@ -249,9 +246,6 @@ def _stat(pid: int, thread: Optional[int] = None) -> list[str]:
         return []
 
 
-# ---------------------------------------------------------------- work of a process
-
-
 @dataclass(frozen=True)
 class Work:
     """Counters of a process and its children at one time.
@@ -358,9 +352,6 @@ def _lines(path: str) -> list[tuple[str, str]]:
     except OSError:
         return []
     return [(name, value.strip()) for name, _, value in split]
-
-
-# ---------------------------------------------------------------- stacks without the GIL
 
 
 class Dump:

@@ -473,9 +473,6 @@ def _span(ranks: tuple[int, ...]) -> str:
     return ", ".join(map(str, ranks[:8])) + (", ..." if len(ranks) > 8 else "")
 
 
-# -------------------------------------------------------------------- callbacks of the imported Lightnings
-
-
 def _loaded_callbacks() -> tuple[str, ...]:
     return tuple(name for name in _CALLBACKS if getattr(sys.modules.get(name), "Callback", None) is not None)
 

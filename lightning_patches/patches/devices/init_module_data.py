@@ -36,9 +36,6 @@ class _Blocks(threading.local):
 _blocks = _Blocks()
 
 
-# ------------------------------------------------------------------ the block
-
-
 def _init_block(name: str) -> Callable[[Any, str], Callable[..., Any]]:
     def build(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
         def init_block(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -134,9 +131,6 @@ def _generator_mode() -> Any:
             return func(*args, **kwargs)
 
     return DrawWhereTheGeneratorIs
-
-
-# ------------------------------------------------------------------ loaders
 
 
 def _starts_loaders(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:

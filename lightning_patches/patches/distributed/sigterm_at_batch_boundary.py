@@ -99,9 +99,6 @@ def _of(trainer: Any) -> Optional[StopRequest]:
     return request
 
 
-# ---------------------------------------------------------------- targets
-
-
 def _register(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def register_signal_handlers(self: Any) -> None:
         before = _end(self.trainer)  # None in a first run

@@ -19,9 +19,6 @@ _BATCH_SIZE = "pytorch.tuner.batch_size_scaling"
 _FINDERS = {_LR_FINDER: "_lr_find", _BATCH_SIZE: "_scale_batch_size"}
 
 
-# ---------------------------------------------------------------- owner of the checkpoint
-
-
 def is_finder(frame: FrameType, namespace: str) -> bool:
     """True if the frame is a call of Lightning's ``_lr_find`` or ``_scale_batch_size``, running or failed."""
     name, module = frame.f_code.co_name, frame.f_globals.get("__name__")

@@ -41,9 +41,6 @@ def _first_error(error: BaseException, namespace: str) -> BaseException:
     return first
 
 
-# ---------------------------------------------------------------- clean-up
-
-
 class _Before:
     """The state before the search, as far as a finder changes it.
 

@@ -382,9 +382,6 @@ def _communication(frame: FrameType, has_group: bool) -> Optional[tuple[FrameTyp
     return (found, name) if found is not None and name else None
 
 
-# ---------------------------------------------------------------- calls into C
-
-
 def _c_call(frame: FrameType) -> str:
     """Return the C function that a frame calls: an operator, or a method of a process group, handle or store; or "".
 
