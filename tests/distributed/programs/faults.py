@@ -36,8 +36,6 @@ while time.time() < end:
     peer.send(b"x" * 50_000)
     time.sleep(0.05)
 """
-_RECEIVER = "import socket, sys\npeer = socket.create_connection(('127.0.0.1', int(sys.argv[1])))\n"
-_RECEIVER += "while peer.recv(1 << 16): pass"
 
 
 def serve(size, pause, does="sends", seconds=SECONDS):
@@ -57,28 +55,14 @@ def packets():
     receive(serve(1400, 1.0))
 
 
-def small_packets():
-    receive(serve(1400, 0.2))
-
-
 def thread_receives():
     port = serve(50_000, 0.05)
     with ThreadPoolExecutor(1) as pool:
         pool.submit(receive, port).result()
 
 
-def child_receives():
-    subprocess.run([sys.executable, "-c", _RECEIVER, str(serve(1400, 0.05))])
-
-
 def child_sends():
     subprocess.run([sys.executable, "-c", _CLIENT, str(serve(0, 0.0, "receives")), str(SECONDS)])
-
-
-def child_writes():
-    """Write 40 KB per second, like a copy to object storage."""
-    program = f"import os, time\nfor _ in range({10 * SECONDS}): os.write(1, b'x' * 4000); time.sleep(.1)"
-    subprocess.run([sys.executable, "-c", program], stdout=subprocess.DEVNULL)
 
 
 def saves():
@@ -198,12 +182,6 @@ def two_locks():
         other.acquire()
 
 
-def lock_of_a_file():
-    with open("lock", "w") as holder, open("lock") as file:
-        fcntl.flock(holder, fcntl.LOCK_EX)
-        fcntl.flock(file, fcntl.LOCK_EX)
-
-
 def prompt():
     """Wait for input at a terminal without a user."""
     read, _ = os.pipe()
@@ -258,10 +236,6 @@ def hostile_name():
     """Run code in a file whose name has control characters and a line that looks like one of the watch."""
     name = "/x/\x1b]0;PWNED\x07\x1b[2J\x1b[31mrm -rf\x9b31m\u202e\r\nlightning_patches: rank 0 died.py"
     exec(compile("import time\ndef f():\n    time.sleep(100)\nf()", name, "exec"), {"__name__": "x"})
-
-
-def name_that_is_no_text():
-    exec(compile("import time\ntime.sleep(100)", "/x/\udcff\udc80bad.py", "exec"), {"__name__": "x"})
 
 
 def _worker(does):
@@ -337,11 +311,6 @@ def exits_at_once_with_7():
     os._exit(7)
 
 
-def exits():
-    _wait_until_known()
-    sys.exit(0)
-
-
 def joins_a_process():
     """Join a multiprocessing child at exit that never ends."""
     multiprocessing.get_context("fork").Process(target=time.sleep, args=(100,)).start()
@@ -374,20 +343,6 @@ def reduces_another_shape():
     import torch
 
     torch.distributed.all_reduce(torch.ones(1000))
-
-
-def reduces_for_itself():
-    """Log a value in one rank that is reduced over all ranks."""
-    import torch
-
-    for _ in range(2):
-        torch.distributed.all_reduce(torch.ones(1))
-
-
-def gathers_objects():
-    import torch
-
-    torch.distributed.all_gather_object([None] * torch.distributed.get_world_size(), "x")
 
 
 def waits_alone():
