@@ -176,12 +176,9 @@ class TestRefusals:
         outer = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}  # for the package's requirements
         variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *outer])}
         done = subprocess.run(
-            ["/usr/bin/python3", "-m", "lightning_patches", "autostart", "enable"],
-            env=variables,
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-        )
+            ["/usr/bin/python3", "-m", "lightning_patches", "autostart", "enable"], env=variables, cwd=tmp_path,
+            capture_output=True, text=True,
+        )  # fmt: skip
         assert done.returncode == 2, done.stderr
         assert "system" in done.stderr
         assert "use a virtual environment, or start the program with `lightning-patches run`" in done.stderr

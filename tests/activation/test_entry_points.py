@@ -60,13 +60,9 @@ def test_program_beside_a_checkout_is_not_patched(checkout, variables, how, togg
         more["PYTHONPATH"] = variables["PYTHONPATH"] + os.pathsep + str(checkout)
     python = os.path.join(sys.base_prefix, "bin", "python3")
     done = subprocess.run(
-        [python, "-c", PROGRAM],
-        env={**variables, **more},
-        cwd=checkout if how == "current folder" else "/",
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+        [python, "-c", PROGRAM], env={**variables, **more}, cwd=checkout if how == "current folder" else "/",
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout == "both made False\n"
     assert "is not patched" not in done.stderr  # it is not installed here

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.activation.conftest import PATCHES, PROGRAMS, RELEASE, ROOT, Environment, environment_of, write_script
+from tests.support.variants import Variant
 
 MANUAL = (ROOT / "upstream" / "MANUAL.md").read_text()
 (COLLECT, EXPORT, JOB), (DOCKERFILE,), (CELL,) = (
@@ -182,3 +183,14 @@ def test_notebook_cell_of_the_manual_shows_applied_patches(tmp_path: Path) -> No
         env=environment_of(RELEASE), cwd=tmp_path, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.stdout == "{'applied'} True\n", done
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["python train.py", "lightning-patches run train.py"])
+def test_readme_example_prints_as_shown(command: str, tmp_path: Path) -> None:
+    (shown,) = re.findall(rf"\$ {command}.*\n    (.*)\n    (.*)\n", (ROOT / "README.md").read_text())
+    run = ["-m", "lightning_patches", "run"] if "run" in command else []
+    program = [sys.executable, *run, str(ROOT / "scripts" / "_demo_programs" / "lr_finder_callback.py")]
+    variables = environment_of(Variant("lightning", "2.2.5"))
+    done = subprocess.run(program, env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.stdout.splitlines()[-2:] == list(shown), done

@@ -544,15 +544,9 @@ def fit(configuration: dict[str, Any], places: Optional[dict[str, int]], path: O
         **limits,
     }
     trainer = pl.Trainer(
-        accelerator="cpu",
-        devices=1,
-        logger=Rows(),
-        callbacks=callbacks,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        default_root_dir=os.getcwd(),
-        **options,
-    )
+        accelerator="cpu", devices=1, logger=Rows(), callbacks=callbacks, enable_progress_bar=False,
+        enable_model_summary=False, default_root_dir=os.getcwd(), **options,
+    )  # fmt: skip
     try:
         trainer.fit(module, ckpt_path=path)
     except Exception as error:

@@ -189,16 +189,9 @@ def run(
         toggle = ",".join(filter(None, (toggle if variant.shim else "none", TO_START.name)))
         variant = replace(variant, shim=True)
     return variants.run(
-        row.program,
-        variant,
-        row.case if case is None else case,
-        row.simulated_cuda,
-        toggle,
-        dict(environment),
-        timeout=TIMEOUT,
-        fresh=row.fresh,
-        old_torch=row.old_torch,
-    )
+        row.program, variant, row.case if case is None else case, row.simulated_cuda, toggle, dict(environment),
+        timeout=TIMEOUT, fresh=row.fresh, old_torch=row.old_torch,
+    )  # fmt: skip
 
 
 def problems(one: Boundary, run: Run = run) -> list[str]:

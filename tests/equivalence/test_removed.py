@@ -72,12 +72,9 @@ def test_removed_names_existed_before(version):
     done = subprocess.run(
         [sys.executable, "-c", LOOK, version[0], "cli" if key(version) >= (1, 7) else "utilities.cli"],
         input=json.dumps([(row.kind, row.owner, row.member) for row in asked]),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
-        capture_output=True,
-        text=True,
-        timeout=300,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)}, capture_output=True, text=True, timeout=300,
         check=False,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = dict(zip([row.name for row in asked], json.loads(done.stdout.rpartition("found: ")[2])))
     wrong = [row.name for row in asked if key(row.gone) <= key(version) and found[row.name] is True]

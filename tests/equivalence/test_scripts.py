@@ -14,12 +14,9 @@ from tests.support.variants import ROOT
 
 def script(name, *arguments, **variables):
     return subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / name), *map(str, arguments)],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=500,
-    )
+        [sys.executable, str(ROOT / "scripts" / name), *map(str, arguments)], env={**os.environ, **variables},
+        capture_output=True, text=True, timeout=500,
+    )  # fmt: skip
 
 
 def test_every_difference_from_the_official_code_is_explained():

@@ -27,14 +27,9 @@ if __name__ == "__main__":
     if CASE in ("validation", "drift"):
         accumulated, steps = 4, 2
         trainer = scenario.trainer(
-            accumulate_grad_batches=accumulated,
-            val_check_interval=steps * accumulated,
-            check_val_every_n_epoch=None,
-            limit_train_batches=10 if CASE == "drift" else 8,
-            limit_val_batches=1,
-            num_sanity_val_steps=0,
-            max_steps=8,
-        )
+            accumulate_grad_batches=accumulated, val_check_interval=steps * accumulated, check_val_every_n_epoch=None,
+            limit_train_batches=10 if CASE == "drift" else 8, limit_val_batches=1, num_sanity_val_steps=0, max_steps=8,
+        )  # fmt: skip
         trainer.fit(Model())
     else:
         trainer = scenario.trainer(limit_train_batches=2, limit_val_batches=0, max_epochs=1)

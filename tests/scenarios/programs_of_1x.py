@@ -132,14 +132,9 @@ def fit(schedule):
         rows = list(csv.DictReader(file))
     kept = torch.load(OUT / "checkpoints" / "last.ckpt", weights_only=False)
     scenario.observe(
-        fit=metrics(first),
-        lr=user.lr_of(first),
-        counts=counts.state_dict(),
-        csv=[sorted(rows[0]), len(rows)],
-        files=files(OUT),
-        keys=sorted(kept),
-        schedulers=len(kept["lr_schedulers"]),
-    )
+        fit=metrics(first), lr=user.lr_of(first), counts=counts.state_dict(), csv=[sorted(rows[0]), len(rows)],
+        files=files(OUT), keys=sorted(kept), schedulers=len(kept["lr_schedulers"]),
+    )  # fmt: skip
     counts, model = Counts(), Model(schedule=schedule)
     resumed = trainer(max_epochs=5, callbacks=[checkpoints("more"), counts], enable_checkpointing=True)
     resumed.fit(model, ckpt_path=str(OUT / "checkpoints" / "last.ckpt"))

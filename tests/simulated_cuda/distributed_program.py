@@ -216,12 +216,9 @@ def main(rank, rendezvous_file):
     device = torch.device("cuda", rank)
     torch.cuda.set_device(device)
     dist.init_process_group(
-        "nccl",
-        init_method=f"file://{rendezvous_file}",
-        rank=rank,
-        world_size=WORLD_SIZE,
+        "nccl", init_method=f"file://{rendezvous_file}", rank=rank, world_size=WORLD_SIZE,
         timeout=datetime.timedelta(seconds=PATIENCE_SECONDS),
-    )
+    )  # fmt: skip
     for part in PARTS:
         part(rank, device)
         if rank == 0:

@@ -110,15 +110,10 @@ def releases(row: Row) -> tuple[str, ...]:
 def run(row: Row, version: str, shim: bool, case: Optional[str] = None) -> Result:
     """Run a case on stock or with the shim."""
     return variants.run(
-        row.program,
-        Variant(distribution_of(version), version, shim),
-        row.case if case is None else case,
-        row.simulated_cuda,
-        (row.toggle or (row.patch if row.alone else f"default,{row.patch}")) if shim else None,
-        timeout=TIMEOUT,
-        fresh=row.fresh,
-        old_torch=row.old_torch,
-    )
+        row.program, Variant(distribution_of(version), version, shim), row.case if case is None else case,
+        row.simulated_cuda, (row.toggle or (row.patch if row.alone else f"default,{row.patch}")) if shim else None,
+        timeout=TIMEOUT, fresh=row.fresh, old_torch=row.old_torch,
+    )  # fmt: skip
 
 
 def problems(row: Row, version: str, run: Run = run) -> list[str]:

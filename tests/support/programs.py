@@ -49,12 +49,9 @@ class Program:
         variant = Variant(distribution or self.distribution or distribution_of(version), version, shim)
         selected = toggle or self.toggle or (self.patch if self.alone else f"default,{self.patch}")
         return run(
-            self.scenario or self.patch.replace("-", "_"),
-            variant,
-            case,
-            toggle=selected if shim else None,
+            self.scenario or self.patch.replace("-", "_"), variant, case, toggle=selected if shim else None,
             **{**self.options, **options},
-        )
+        )  # fmt: skip
 
     def stock(self, case: str = "", version: str = "", **options: Any) -> Result:
         return self.run(case, version, **options)

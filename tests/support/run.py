@@ -32,14 +32,9 @@ def python(
 ) -> subprocess.CompletedProcess[str]:
     """Run Python code with ``more`` variables."""
     return subprocess.run(
-        [sys.executable, *options, "-c", code],
-        env=variables(*path, PYTHONDONTWRITEBYTECODE="1", **more),
-        cwd="/",
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-    )
+        [sys.executable, *options, "-c", code], env=variables(*path, PYTHONDONTWRITEBYTECODE="1", **more), cwd="/",
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout,
+    )  # fmt: skip
 
 
 def check(code: str, *path: Path, **how: Any) -> str:
@@ -95,14 +90,9 @@ def start(
         cwd: its working directory.
     """
     return subprocess.Popen(
-        command,
-        env=environment,
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT,
+        command, env=environment, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
         start_new_session=True,
-    )
+    )  # fmt: skip
 
 
 def end(group: int, patience: float = 0) -> None:

@@ -111,12 +111,9 @@ def toy(*targets: Union[Target, str], name: str = "toy", fixed_in: Optional[str]
     whole = tuple(Target(one, times_ten) if isinstance(one, str) else one for one in targets or (FUNCTION,))
     options: dict[str, Any] = {"affected": (">=2.2.0,<2.4.0",), "group": "crash", "title": name, **fields}
     return Patch(
-        name=name,
-        targets=whole,
-        upstream=options.pop("upstream", Upstream(issues=(1,), fixed_in=fixed_in)),
-        impact=Impact("It breaks.", ("broken",)),
-        **options,
-    )
+        name=name, targets=whole, upstream=options.pop("upstream", Upstream(issues=(1,), fixed_in=fixed_in)),
+        impact=Impact("It breaks.", ("broken",)), **options,
+    )  # fmt: skip
 
 
 def write_lightning(

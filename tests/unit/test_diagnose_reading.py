@@ -250,12 +250,9 @@ def test_ctrl_c_reaches_the_program(code: str, status: int) -> None:
     said = "import sys, time, signal\nsys.stdout.write('on\\n'); sys.stdout.flush()\n"
     command = [item for item in COMMAND if item != "--json"]
     process = subprocess.Popen(
-        [*command, "--", sys.executable, "-c", said + code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [*command, "--", sys.executable, "-c", said + code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
-    )
+    )  # fmt: skip
     assert process.stdout is not None
     assert process.stdout.readline() == "on\n"
     time.sleep(0.3)

@@ -398,15 +398,11 @@ def write_metadata(site: Path, *lines: str) -> None:
 class TestMachine:
     def test_missing_requirements_are_found_by_metadata(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write_metadata(
-            tmp_path,
-            "Requires-Dist: packaging<99",
-            "Requires-Dist: pytorch-lightning",
-            "Requires-Dist: not-there[http] (<2.0,>=0.7)",
-            "Requires-Dist: Not_There>=1.9.*",
+            tmp_path, "Requires-Dist: packaging<99", "Requires-Dist: pytorch-lightning",
+            "Requires-Dist: not-there[http] (<2.0,>=0.7)", "Requires-Dist: Not_There>=1.9.*",
             'Requires-Dist: not-on-this-python; python_version < "3"',
-            'Requires-Dist: not-without-an-extra; extra == "all"',
-            "Requires-Dist: without-metadata",
-        )
+            'Requires-Dist: not-without-an-extra; extra == "all"', "Requires-Dist: without-metadata",
+        )  # fmt: skip
         (tmp_path / "without_metadata.py").touch()
         monkeypatch.syspath_prepend(str(tmp_path))
         found = machine._missing((Lightning("lightning", "9.9"),))

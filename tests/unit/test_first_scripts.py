@@ -1,4 +1,4 @@
-"""``scripts/demo`` and ``scripts/test``: the two commands that a newcomer runs first."""
+"""``scripts/test``, which a newcomer runs first. The test of ``scripts/demo`` runs it."""
 
 from __future__ import annotations
 
@@ -6,69 +6,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
 from tests.support.scripts import load
 from tests.support.variants import ROOT
-
-BACKEND = "RuntimeError: No backend type associated with device type cpu\n"
-TRAINED = "trained on cuda:0\ntrained on cuda:1\n"
-
-
-@pytest.fixture(scope="module")
-def demo() -> ModuleType:
-    return load("demo")
-
-
-class TestDemo:
-    """The runs are replaced by their outputs."""
-
-    OUTPUTS = {
-        19813: (BACKEND, TRAINED),
-        19373: ("Expected a 'cuda' device type for generator but found 'cpu'", TRAINED),
-        21056: [f"epoch 0 had {seen} of 32 batches\nlearning rate 0.2 was found, {rate} was used\n"
-                for seen, rate in ((12, 0.1), (32, 0.2))],
-        20293: [f"gradient norm on each process: 0.25 {second}\n" for second in ("0.5", "0.25")],
-        20577: ("rank 0 has its data", "rank 1 has not moved for 5 s, at disk.py:3 in read; rank 0"),
-    }  # fmt: skip
-
-    @pytest.fixture
-    def outputs(self, demo: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
-        """Set the outputs of a report's consecutive runs, each on stock and with the patches."""
-
-        def use(*pairs: tuple[str, str]) -> None:
-            left = list(pairs)
-
-            def run(report: Any, timeout: float) -> None:
-                for patched, text in enumerate(left.pop(0)):
-                    demo.output_of(report, bool(patched)).write_text(text)
-
-            monkeypatch.setattr(demo, "OUTPUT", tmp_path)
-            monkeypatch.setattr(demo, "run", run)
-
-        return use
-
-    def test_each_report_has_a_program_and_shows_its_bug_and_its_fix(self, demo, outputs, capsys):
-        assert {report.program for report in demo.REPORTS} == {path.name for path in demo.PROGRAMS.glob("*.py")}
-        for report in demo.REPORTS:
-            outputs(self.OUTPUTS[report.number])
-            assert demo.show(report)
-        shown = capsys.readouterr().out
-        assert max(map(len, shown.splitlines())) <= 100
-        assert (
-            "19813  lr_find, then fit with DDP                                 Lightning 2.3.3\n"
-            "       without: No backend type associated with device type cpu\n"
-            "       with:    trains on both GPUs (simulated)\n"
-        ) in shown
-        assert (
-            "       with:    epoch 0 had 32 of 32 batches\n                learning rate 0.2 was found, 0.2 was used\n"
-        ) in shown
-        assert "with:    rank 1 has not moved for 5 s, at disk.py:3 in read\n" in shown
 
 
 class TestTest:

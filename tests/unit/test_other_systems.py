@@ -79,14 +79,9 @@ for command in json.loads(sys.argv[2]):
 
 def run(code: str, *arguments: str, variables: dict[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env=variables,
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+        [sys.executable, "-c", code, *arguments], env=variables, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True,
+        text=True, timeout=300,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

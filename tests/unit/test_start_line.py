@@ -54,12 +54,9 @@ def test_workers_do_not_repeat_the_start_line(context: list[str], tmp_path: Path
     path.write_text(PROGRAM)
     ended = subprocess.run(
         [sys.executable, str(path), *context],
-        env={**environment_of(Variant("lightning", "2.6.6")), "LIGHTNING_PATCHES": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+        env={**environment_of(Variant("lightning", "2.6.6")), "LIGHTNING_PATCHES": "1"}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr.count("lightning_patches: ") == ended.stderr.count("lightning 2.6.6: ") == 1, ended.stderr
 

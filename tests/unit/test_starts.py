@@ -134,13 +134,9 @@ def start(python: str, directory: Path, way: str, seed: int) -> str:
     """Start Python once. Return ``"well"``, ``"hung"``, or a description of the failure."""
     modules = [NEEDED[seed % len(NEEDED)], *random.Random(seed).sample(OTHERS, 2)]
     environment = variables(
-        *(directory / way, directory),
-        LIGHTNING_PATCHES="1,quiet",
-        SEED=str(seed),
-        WAY=way,
-        LIMIT=str(LIMIT),
+        *(directory / way, directory), LIGHTNING_PATCHES="1,quiet", SEED=str(seed), WAY=way, LIMIT=str(LIMIT),
         MODULES=" ".join(modules),
-    )
+    )  # fmt: skip
     command = [python, "-c", PROGRAM]
     try:
         done = subprocess.run(command, env=environment, cwd="/", capture_output=True, text=True, timeout=2 * LIMIT)

@@ -411,12 +411,9 @@ def test_own_command_is_recognized_in_every_form(options: list[str]) -> None:
     """The command must report an invalid LIGHTNING_PATCHES, not end because of it."""
     done = subprocess.run(
         [sys.executable, *options, "list"],
-        env={**os.environ, "LIGHTNING_PATCHES": "nonsense", "PYTHONPATH": str(ROOT)},
-        cwd="/",
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+        env={**os.environ, "LIGHTNING_PATCHES": "nonsense", "PYTHONPATH": str(ROOT)}, cwd="/", capture_output=True,
+        text=True, timeout=120,
+    )  # fmt: skip
     assert "Traceback" not in done.stderr, (options, done.stderr)
     assert "logged-metrics-device" in done.stdout
 

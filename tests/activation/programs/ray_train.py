@@ -20,16 +20,10 @@ def train_on_worker():
 
     model = train.Model("ray")
     trainer = train.pl.Trainer(
-        strategy=ray_lightning.RayDDPStrategy(),
-        plugins=[ray_lightning.RayLightningEnvironment()],
-        accelerator="cpu",
-        devices="auto",
-        max_steps=1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
+        strategy=ray_lightning.RayDDPStrategy(), plugins=[ray_lightning.RayLightningEnvironment()], accelerator="cpu",
+        devices="auto", max_steps=1, logger=False, enable_checkpointing=False, enable_progress_bar=False,
         enable_model_summary=False,
-    )
+    )  # fmt: skip
     trainer = ray_lightning.prepare_trainer(trainer)
     data = train.TensorDataset(train.torch.ones(4, 4))
     trainer.fit(model, train.DataLoader(data, batch_size=1))

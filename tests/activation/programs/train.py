@@ -98,16 +98,9 @@ def fit(what):
     strategy = DDPStrategy(start_method="forkserver") if what == "ddp_forkserver" else what
     nodes = int(os.environ.get("PROBE_NODES", "1"))
     trainer = pl.Trainer(
-        strategy=strategy,
-        accelerator="cpu",
-        devices=2 // nodes,
-        num_nodes=nodes,
-        max_steps=1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-    )
+        strategy=strategy, accelerator="cpu", devices=2 // nodes, num_nodes=nodes, max_steps=1, logger=False,
+        enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+    )  # fmt: skip
     trainer.fit(Model(what), DataLoader(TensorDataset(torch.ones(4, 4)), batch_size=1))
 
 

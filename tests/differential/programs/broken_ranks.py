@@ -148,17 +148,10 @@ def train_with_trainer():
     if "searched" in WORDS:
         callbacks.append(pl.callbacks.LearningRateFinder(num_training_steps=5))
     trainer = pl.Trainer(
-        strategy=pl.strategies.DDPStrategy(**DDP, static_graph="static" in WORDS),
-        **RANKS,
-        max_epochs=2,
-        callbacks=callbacks,
-        logger=False,
-        enable_checkpointing="kept" in WORDS,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        default_root_dir=OUT,
-        use_distributed_sampler=False,
-    )
+        strategy=pl.strategies.DDPStrategy(**DDP, static_graph="static" in WORDS), **RANKS, max_epochs=2,
+        callbacks=callbacks, logger=False, enable_checkpointing="kept" in WORDS, enable_progress_bar=False,
+        enable_model_summary=False, default_root_dir=OUT, use_distributed_sampler=False,
+    )  # fmt: skip
     data = DataOfKnownLength if "sized" in WORDS else Data
     loaders = [torch.utils.data.DataLoader(data(), batch_size=None) for _ in range(2)]
     model = Model()

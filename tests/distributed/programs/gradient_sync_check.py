@@ -41,15 +41,9 @@ def run_fabric():
     fabric.launch()
     submodules = {name: of_submodule(name) for name in ("warn", "raise", "setup")}
     scenario.observe(
-        submodules=submodules,
-        legitimate=legitimate(),
-        found=found(),
-        pickled=pickled(),
-        one_step=bitwise(),
-        dropped=dropped(),
-        shapes=shapes_in_fabric(),
-        outcomes=outcomes(),
-    )
+        submodules=submodules, legitimate=legitimate(), found=found(), pickled=pickled(), one_step=bitwise(),
+        dropped=dropped(), shapes=shapes_in_fabric(), outcomes=outcomes(),
+    )  # fmt: skip
 
 
 def of_submodule(how):

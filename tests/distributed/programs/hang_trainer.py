@@ -43,16 +43,9 @@ class Model(pl.LightningModule):
 if __name__ == "__main__":
     nodes = int(sys.argv[4]) if len(sys.argv) > 4 else 1
     trainer = pl.Trainer(
-        accelerator=sys.argv[3],
-        devices=2 // nodes,
-        num_nodes=nodes,
-        strategy=sys.argv[2],
-        max_epochs=1,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-    )
+        accelerator=sys.argv[3], devices=2 // nodes, num_nodes=nodes, strategy=sys.argv[2], max_epochs=1, logger=False,
+        enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+    )  # fmt: skip
     trainer.fit(Model(), torch.utils.data.DataLoader(torch.randn(30, 8)))
     if trainer.is_global_zero:
         print("trained", flush=True)

@@ -61,15 +61,9 @@ def load() -> None:
 
 if __name__ == "__main__":
     trainer = pl.Trainer(
-        accelerator="cpu",
-        devices=2,
-        strategy="ddp",
-        max_steps=2,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-    )
+        accelerator="cpu", devices=2, strategy="ddp", max_steps=2, logger=False, enable_checkpointing=False,
+        enable_progress_bar=False, enable_model_summary=False,
+    )  # fmt: skip
     trainer.fit(Model(), torch.utils.data.DataLoader(torch.randn(8, 8)))
     if torch.distributed.is_initialized():  # torch 2.13's gloo aborts 1 in 20 interpreters that exit with a group
         torch.distributed.destroy_process_group()

@@ -69,15 +69,9 @@ def _install_device_functions():
 
 def _device_properties(index):
     return types.SimpleNamespace(
-        name="Simulated GPU",
-        major=7,
-        minor=0,
-        total_memory=MEMORY_BYTES,
-        multi_processor_count=1,
-        warp_size=32,
-        is_integrated=False,
-        is_multi_gpu_board=False,
-    )
+        name="Simulated GPU", major=7, minor=0, total_memory=MEMORY_BYTES, multi_processor_count=1, warp_size=32,
+        is_integrated=False, is_multi_gpu_board=False,
+    )  # fmt: skip
 
 
 def _nothing(*args, **kwargs):
