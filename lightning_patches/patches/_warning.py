@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-import weakref
 from types import ModuleType
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 from lightning_patches import notices
 from lightning_patches.engine.attributes import is_applied_to
 from lightning_patches.engine.distributions import diffs_in, upstream_module
 from lightning_patches.patch import Impact, Patch, Target
 from lightning_patches.patches import index
+from lightning_patches.patches.loops._way_out import Notes as Notes
 
 warn = functools.partial(notices.warn_once, stacklevel=4)
 """Warn once per key and process. In an observation, the warning's location is the caller of the observed function."""
@@ -56,21 +56,6 @@ def observe(
 def stored(value: Any, name: str, default: Any = None) -> Any:
     """Return an attribute from the ``__dict__`` of an object, without calling a property or ``__getattr__``."""
     return object.__getattribute__(value, "__dict__").get(name, default)
-
-
-class Notes(Dict[int, Tuple[Any, Any]]):
-    """Notes about objects, which are freed as usual. Nothing is added to an object, and its class is not used."""
-
-    def add(self, about: Any, note: Any) -> None:
-        key = id(about)
-        self[key] = weakref.ref(about, lambda _: self.pop(key, None)), note
-
-    def find(self, about: Any, default: Any = None) -> Any:
-        return self.get(id(about), (None, default))[1]
-
-    def take(self, about: Any, default: Any = None) -> Any:
-        """Return the note about an object, and remove it."""
-        return self.pop(id(about), (None, default))[1]
 
 
 def is_manual(module: Any) -> bool:

@@ -12,13 +12,10 @@ def _undo(trainer: Any) -> None:
     """Undo the changes that on_train_end would undo."""
     loop = trainer.fit_loop
     for callback in trainer.callbacks if trainer.state.fn == "fit" else ():
-        state = vars(callback)
-        if not {"_swa_epoch_start", "momenta", "_max_epochs"} <= state.keys():
-            continue
-        if state["_model_contains_batch_norm"] and loop.max_epochs == state["_max_epochs"] + 1:
-            loop.max_epochs = state["_max_epochs"]
-        if loop._skip_backward:  # the epoch that updates batch norm
-            loop._skip_backward = False
+        state = object.__getattribute__(callback, "__dict__")
+        if loop._skip_backward and {"_swa_epoch_start", "momenta", "_max_epochs"} <= state.keys():
+            loop._skip_backward = False  # of the epoch that updates batch norm
+            loop.max_epochs -= loop.max_epochs == state["_max_epochs"] + 1
             trainer.accumulate_grad_batches = state["_accumulate_grad_batches"]
             loop.max_batches -= 1
             for module, momentum in state["momenta"].items():
@@ -33,8 +30,8 @@ PATCH = Patch(
     targets=(Target("pytorch.trainer.trainer:Trainer._run_stage", after_stage(_undo)),),
     impact=Impact(
         "After an error or Ctrl+C in the last epoch of StochasticWeightAveraging, which updates batch norm, the next "
-        "fit of the Trainer trains nothing, batch norm has no momentum, and accumulate_grad_batches is wrong. After an "
-        "error in another epoch, max_epochs is one too high.",
+        "fit of the Trainer trains nothing, batch norm has no momentum, and accumulate_grad_batches and max_epochs are "
+        "wrong.",
         (
             "fit does not update weights after an exception with StochasticWeightAveraging",
             "batch norm momentum is None",
@@ -42,5 +39,6 @@ PATCH = Patch(
         would_tell="that a run with StochasticWeightAveraging ended in an error",
     ),
     after=("metrics-after-inference", "weight-averaging-after-error"),
-    note="Batch norm keeps the statistics that the interrupted epoch has computed.",
+    note="Batch norm keeps the statistics that the interrupted epoch has computed. After an error in an earlier epoch, "
+    "max_epochs stays one higher, since a program may subtract one itself.",
 )

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from typing import Any, Callable
-from weakref import WeakKeyDictionary
 
 from lightning_patches.patch import Effect, Impact, Patch, Target
-from lightning_patches.patches.loops._way_out import after_stage
+from lightning_patches.patches.loops._way_out import Notes, after_stage, module_of
 
-_exchanged: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+_exchanged = Notes()
 """Callbacks whose average is in the module: True during a validation, False if it was put back after an error."""
 
 
 def _on_validation_epoch_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_validation_epoch_start(self: Any, trainer: Any, pl_module: Any) -> None:
-        _exchanged.pop(self, None)
+        _exchanged.take(self)
         original(self, trainer, pl_module)
         if self._average_model is not None:
-            _exchanged[self] = True
+            _exchanged.add(self, True)
 
     return on_validation_epoch_start
 
 
 def _on_validation_epoch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_validation_epoch_end(self: Any, trainer: Any, pl_module: Any) -> None:
-        _exchanged.pop(self, None)
+        _exchanged.take(self)
         original(self, trainer, pl_module)
 
     return on_validation_epoch_end
@@ -32,7 +31,7 @@ def _on_validation_epoch_end(original: Callable[..., None], namespace: str) -> C
 
 def _swap_models(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _swap_models(self: Any, pl_module: Any) -> None:
-        if _exchanged.pop(self, True):  # otherwise the program repairs by hand what is repaired
+        if _exchanged.take(self, True):  # otherwise the program repairs by hand what is repaired
             original(self, pl_module)
 
     return _swap_models
@@ -41,9 +40,9 @@ def _swap_models(original: Callable[..., None], namespace: str) -> Callable[...,
 def _put_back(trainer: Any) -> None:
     for callback in trainer.callbacks:
         owner = next((kind for kind in type(callback).__mro__ if "_swap_models" in vars(kind)), None)
-        if owner is not None and owner.__name__ == "WeightAveraging" and _exchanged.get(callback):
-            callback._swap_models(trainer.lightning_module)
-            _exchanged[callback] = False
+        if owner is not None and owner.__name__ == "WeightAveraging" and _exchanged.find(callback):
+            callback._swap_models(module_of(trainer))
+            _exchanged.add(callback, False)
 
 
 PATCH = Patch(

@@ -67,13 +67,13 @@ def _convert(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
 
 def _forward(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     # The original runs the module and then fails, so it gets another function for its output.
-    apply = original.__globals__.get("apply_to_collection")
+    names = original.__globals__
 
     def apply_to_collection(data: Any, **kwargs: Any) -> Any:
-        return _converted(lambda part: apply(part, **kwargs), data)  # type: ignore[misc]
+        return _converted(lambda part: names["apply_to_collection"](part, **kwargs), data)
 
-    names = {**original.__globals__, "apply_to_collection": apply_to_collection}
-    return FunctionType(original.__code__, names, original.__name__, None, original.__closure__)
+    changed = {**names, "apply_to_collection": apply_to_collection}
+    return FunctionType(original.__code__, changed, original.__name__, None, original.__closure__)
 
 
 _PRECISION = "fabric.plugins.precision"

@@ -18,7 +18,7 @@ def _register_backward_hook(original: Callable[..., Any], namespace: str) -> Cal
         if tensor.requires_grad and tensor.is_leaf:  # other tensors are new in each forward
             hooks = tensor._backward_hooks or {}
             *earlier, newest = hooks or (None,)
-            if newest is not None and any(
+            if is_check(hooks.get(newest)) and any(
                 is_check(hooks[key]) and hooks[key].args == hooks[newest].args for key in earlier
             ):
                 del hooks[newest]

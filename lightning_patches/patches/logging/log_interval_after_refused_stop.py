@@ -10,14 +10,14 @@ _CONNECTOR = "pytorch.trainer.connectors.logger_connector.logger_connector"
 
 def _should_update_logs(original: Callable[[Any], bool], namespace: str) -> Callable[[Any], bool]:
     def should_update_logs(self: Any) -> bool:
-        trainer = self.trainer
-        if not trainer.should_stop or can_stop_early(trainer.fit_loop):
-            return original(self)
-        trainer.should_stop = False
+        should_log, state = original(self), vars(self.trainer)
+        if not should_log or not state.get("should_stop") or can_stop_early(self.trainer.fit_loop):
+            return should_log
+        state["should_stop"] = False
         try:
             return original(self)
         finally:
-            trainer.should_stop = True
+            state["should_stop"] = True
 
     return should_update_logs
 

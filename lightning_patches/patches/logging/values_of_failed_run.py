@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Callable, Iterator
 
 from lightning_patches.patch import Effect, Impact, Patch, Target
-from lightning_patches.patches.loops._way_out import after_stage, module_of
+from lightning_patches.patches.loops._way_out import Notes, after_stage, module_of
 
-_LEFT = "_metrics_of_failed_run"
-"""Attribute of a module whose run failed: the metrics that were logged since their last reset, by stage."""
+_left = Notes()
+"""By module: by stage, what a failed run has logged since the last reset, and its states."""
 
 
 def _loops(trainer: Any) -> Iterator[tuple[str, Any]]:
@@ -22,21 +23,29 @@ def _is_left(item: Any) -> bool:
     return not getattr(item, "has_reset", True)  # a dict of values in 1.x has none
 
 
+def _states(item: Any) -> Any:
+    """Return the states of a logged metric, and the number of its updates."""
+    states = {} if item.is_tensor else vars(item.value)
+    return [states.get(name) for name in states.get("_defaults", ())], states.get("_update_count")
+
+
 def _note(trainer: Any) -> None:
-    left = vars(trainer.lightning_module).setdefault(_LEFT, {})
+    module = module_of(trainer)
+    left: dict[str, list[Any]] = _left.find(module) or {}
     for stage, loop in _loops(trainer):
-        items = filter(_is_left, loop._results.values())
-        left.setdefault(stage, []).extend(item.value for item in items if not item.is_tensor)
+        left.setdefault(stage, []).extend((item, _states(item)) for item in loop._results.values() if _is_left(item))
+    _left.add(module, left)
 
 
 def _reset(loop: Any, stage: str) -> None:
-    results: Any = getattr(loop, "_results", {})
-    if any(map(_is_left, results.values())):
-        results.reset()
-    module = module_of(loop.trainer)
-    left: dict[str, list[Any]] = {} if module is None else vars(module).get(_LEFT, {})
-    for metric in left.pop(stage, ()):
-        metric.reset()
+    if not _left:
+        return
+    own = {id(item) for item in loop._results.values()}
+    for item, (states, updates) in _left.find(module_of(loop.trainer), {}).pop(stage, ()):
+        now, number = _states(item)
+        is_unchanged = number == updates and all(map(operator.is_, now, states))  # not loaded from a checkpoint
+        if (id(item) in own and _is_left(item)) if item.is_tensor else is_unchanged:
+            item.reset()
 
 
 def _fit(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
@@ -85,5 +94,5 @@ PATCH = Patch(
         "warn-pretrained-in-eval",
     ),
     note="Values are reset when the next run of the same kind starts, so that the program can read them until then. "
-    "Only metrics that the failed run logged are reset.",
+    "Only metrics that the failed run logged are reset, unless the program has loaded or updated them since.",
 )

@@ -1,8 +1,24 @@
-"""Restore what a run has changed when it ends, also in an error or Ctrl+C."""
+"""Restore what a run has changed when it ends, also in an error or Ctrl+C, and notes about objects."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator
+import weakref
+from typing import Any, Callable, Dict, Iterator, Tuple
+
+
+class Notes(Dict[int, Tuple[Any, Any]]):
+    """Notes about objects, which are freed as usual. Nothing is added to an object, and its class is not used."""
+
+    def add(self, about: Any, note: Any) -> None:
+        key = id(about)
+        self[key] = weakref.ref(about, lambda _: self.pop(key, None)), note
+
+    def find(self, about: Any, default: Any = None) -> Any:
+        return self.get(id(about), (None, default))[1]
+
+    def take(self, about: Any, default: Any = None) -> Any:
+        """Return the note about an object, and remove it."""
+        return self.pop(id(about), (None, default))[1]
 
 
 def after_stage(restore: Callable[[Any], None], on_error_only: bool = True) -> Callable[..., Any]:

@@ -12,11 +12,13 @@ def _leave_inference(trainer: Any) -> None:
     """Replace the states that a metric's reset() has created in inference mode by normal tensors."""
     if trainer.training:
         return
+    made: dict[int, Any] = {}  # the metrics of a MetricCollection share states
     for _, module in named_modules(module_of(trainer)):
         states = vars(module)
         for name in states.get("_defaults", ()):
-            if getattr(states.get(name), "is_inference", bool)():
-                states[name] = states[name].clone()
+            state = states.get(name)
+            if getattr(state, "is_inference", bool)():
+                _, states[name] = made.setdefault(id(state), (state, state.clone()))
 
 
 PATCH = Patch(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target
-from lightning_patches.patches.loops._way_out import after_stage, named_modules
+from lightning_patches.patches.loops._way_out import after_stage, module_of, named_modules
 
 
 def _restore(trainer: Any) -> None:
     loop = vars(trainer._active_loop)
-    modes, model = loop["_module_mode"].mode if "_module_mode" in loop else {}, trainer.lightning_module
+    modes, model = loop["_module_mode"].mode if "_module_mode" in loop else {}, module_of(trainer)
     if modes and not model.training:  # otherwise the error came first, and `modes` is of an earlier run
         for name, module in named_modules(model):
             if module.training != modes.get(name, module.training):
@@ -20,7 +20,7 @@ def _restore(trainer: Any) -> None:
 def _scale_batch_size(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def _scale_batch_size(trainer: Any, *args: Any, **kwargs: Any) -> Any:
         # In an evaluation, the trials run the loop that is running, and replace the modes that it restores at its end.
-        captured = getattr(trainer._active_loop, "__dict__", {}).get("_module_mode")
+        captured = getattr(getattr(trainer, "_active_loop", None), "__dict__", {}).get("_module_mode")
         modes = captured and dict(captured.mode)
         try:
             return original(trainer, *args, **kwargs)

@@ -1,5 +1,6 @@
 """A shuffled DataLoader on two CPU ranks with different seeds. Cases: ``seeds``, ``one_seed``, ``validation`` (a
-validation loader that shuffles), ``override`` (the strategy has its own broadcast)."""
+validation loader that shuffles), ``override`` (the strategy has its own broadcast), ``validation,
+unlike`` (rank one doesn't shuffle)."""
 
 from _expect import bug, fixed, same, whole_run
 
@@ -19,6 +20,7 @@ EXPECT = [
     bug("seeds", stock=SOME_MISSING, patched=ALL_SEEN, like="one_seed", since="2.0.3"),
     fixed("seeds", "fixed with distributed-sampler-without-seed below 2.0.3", patched=ALL_SEEN, on=("1.8.6", "2.0.2")),
     fixed("validation", "validation sees all items", patched=ALL_SEEN, on="2.6.6"),
+    same("validation, unlike", "only rank zero shuffles", on=("1.9.5", "2.6.6")),
     same("override", "strategy with another broadcast is unchanged", SOME_MISSING, on=("2.1.0", "2.6.6")),
 ]
 
@@ -38,7 +40,7 @@ class Model(Linear):
         self.epochs.append([])
 
     def training_step(self, batch, batch_idx):
-        if scenario.CASE != "validation":
+        if "validation" not in scenario.CASE:
             self.epochs[-1] += [int(item) for item in batch[0].flatten()]
         return self.layer(batch[0]).mean()
 
@@ -57,6 +59,9 @@ if __name__ == "__main__":
     model = Model()
     strategy = Strategy() if scenario.CASE == "override" else "ddp"
     trainer = scenario.trainer(devices=2, strategy=strategy, max_epochs=2, num_sanity_val_steps=0)
-    loaders = [DataLoader(ITEMS, batch_size=2, shuffle=True) for _ in range(2 if scenario.CASE == "validation" else 1)]
+    shuffles = "unlike" not in scenario.CASE or rank == 0
+    loaders = [
+        DataLoader(ITEMS, batch_size=2, shuffle=shuffles) for _ in range(2 if "validation" in scenario.CASE else 1)
+    ]
     trainer.fit(model, *loaders)
     scenario.observe(epochs=model.epochs)
