@@ -72,6 +72,7 @@ PATCH = Patch(
             "different seed on each rank, DistributedSampler gives overlapping samples",
         ),
     ),
+    after=("logger-without-experiment",),
     note="All ranks use rank zero's seed for the order of the data. Other random numbers, such as augmentations, still "
     "have each rank's seed. Fabric is unchanged, since a program can set up a data loader on one rank only. Below "
     "2.0.3, distributed-sampler-without-seed is needed, too.",
