@@ -12,7 +12,12 @@ Group = Literal["correctness", "crash", "hang", "security", "compat", "performan
 Kind = Literal["default", "warning", "opt-in"]
 GROUPS: Tuple[Group, ...] = ("correctness", "crash", "hang", "security", "compat", "performance")
 
-RENAMED = {"warn-mid-epoch-resume": "warn-resumed-run"}
+RENAMED = {
+    "plain-batch-sampler": "loader-sampler-kept",
+    "sampler-order-kept": "loader-sampler-kept",
+    "warn-mid-epoch-resume": "warn-resumed-run",
+    "warn-sampler-shuffled": "warn-sampler-replaced",
+}
 """Patches of earlier versions, and the patches that replace them."""
 
 Builder = Callable[[Any, str], Callable[..., Any]]

@@ -5,7 +5,7 @@ It is for images and frozen environments, and needs no import hook.
   lightning-patches fork 2.2.5
   lightning-patches fork pytorch-lightning==2.2.5
   lightning-patches fork 2.2.5 --only 19813,lr-finder-applies-lr
-  lightning-patches fork 2.2.5 --only default,plain-batch-sampler
+  lightning-patches fork 2.2.5 --only default,loader-sampler-kept
   lightning-patches fork lightning-2.2.5-py3-none-any.whl
 
 pip downloads the official wheel. Without a network, name the file of the wheel from PyPI, which is not changed. Two

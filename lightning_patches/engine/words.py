@@ -43,14 +43,11 @@ EXACT: "dict[str, frozenset[str]]" = {
             "distributed-sampler-without-seed",
             "fabric-batch-sampler-shuffled",
             "loader-sampler-kept",
-            "plain-batch-sampler",
             "positional-loader-arguments",
             "sampler-epoch-on-resume",
-            "sampler-order-kept",
             "sampler-seed-of-rank-zero",
             "sampler-set-epoch",
             "warn-sampler-replaced",
-            "warn-sampler-shuffled",
         }
     ),
     "exact-logging": frozenset(

@@ -112,9 +112,9 @@ def test_two_builds_of_a_fork_have_the_same_bytes(tmp_path):
 
 def test_only_with_the_word_default_adds_to_the_default_set(tmp_path):
     official = _releases.wheel("lightning", "2.2.5")
-    for chosen in ("default", "default,plain-batch-sampler"):
+    for chosen in ("default", "default,loader-sampler-kept"):
         assert cli.main(["fork", str(official), "--only", chosen, "--output", str(tmp_path)]) == 0
-    expected = [_fork.default_set(), [*_fork.default_set(), "plain-batch-sampler"]]
+    expected = [_fork.default_set(), [*_fork.default_set(), "loader-sampler-kept"]]
     assert {path.name for path in tmp_path.iterdir()} == {_fork.make(official, one).wheel_name for one in expected}
     assert f"lightning-2.2.5+patches.{_diffs.NUMBER}-py3-none-any.whl" in {path.name for path in tmp_path.iterdir()}
 

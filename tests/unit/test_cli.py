@@ -140,7 +140,7 @@ class TestStatus:
             ({"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "MASTER_ADDR": "ib0"}, "", None, ["slurm-master-addr"]),
             ({}, "self.log('loss', loss, prog_bar=True)", None, ["progress-bar-without-wait"]),
             ({}, "# prog_bar\nx = 'BatchSampler'", None, []),
-            ({}, "from torch.utils.data import BatchSampler", None, ["plain-batch-sampler"]),
+            ({}, "from torch.utils.data import BatchSampler", None, ["loader-sampler-kept"]),
             ({}, "class Net:\n  def prepare_data(self): ...", None, ["prepare-data-without-deadline"]),
             ({}, "tuner.lr_find(model)", None, ["lr-finder-slope"]),
             ({"SLURM_STEP_ID": "0"}, "tuner.lr_find(model)", None, ["lr-finder-slope", "tuner-temporary-checkpoint"]),
@@ -379,13 +379,13 @@ class TestOutput:
 
     def test_table_is_coloured_and_aligned_on_a_terminal(self):
         env = environment(release("lightning", "2.2.5"), TERM="xterm-256color", COLUMNS="160")
-        text = on_terminal([*MODULE, "status", "19813", "plain-batch-sampler"], env).replace("\r\n", "\n")
+        text = on_terminal([*MODULE, "status", "19813", "loader-sampler-kept"], env).replace("\r\n", "\n")
         table = text[text.index("\x1b[1mPATCH") :].splitlines()
         assert [line[:5] for line in table[:3]] == ["\x1b[1mP", "\x1b[32m", "\x1b[33m"]
         assert all(line.endswith("\x1b[0m") for line in table[:3])
         plain = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in table[:3]]
         assert len({line.index(word) for line, word in zip(plain, ("VERDICT", "pending", "disabled"))}) == 1
-        piped = call("status", "19813", "plain-batch-sampler", env=env).stdout
+        piped = call("status", "19813", "loader-sampler-kept", env=env).stdout
         assert plain == piped[piped.index("PATCH  ") :].splitlines()[:3]
 
     @pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"TERM": ""}, {"TERM": "xterm", "NO_COLOR": "1"}])
@@ -406,7 +406,7 @@ class TestOutput:
     def test_wrapping_breaks_no_word_or_command(self, columns):
         """The terminal shows the same whole words as the plain output, and tables fit into 80 columns."""
         env = environment(release("lightning", "2.2.5"), TERM="dumb", COLUMNS=columns)
-        for arguments in (["list"], ["status", "--all"], ["audit"], ["show", "plain-batch-sampler", "--no-diff"]):
+        for arguments in (["list"], ["status", "--all"], ["audit"], ["show", "loader-sampler-kept", "--no-diff"]):
             words = {word.strip(",.:") for word in call(*arguments, env=env).stdout.split()}
             shown = on_terminal([*MODULE, *arguments], env, statuses=(0, 1))
             assert {word.strip(",.:\u2500") for word in shown.split()} - words <= LABELS, arguments

@@ -265,7 +265,7 @@ CASES = {
     "collate elsewhere": Case(frames("/home/me/loop.py", "/env/torch/utils/data/dataloader.py") + IN_WORKER +
      frames("/home/me/collate.py") + NO_STACK, "-"),
     "error of a worker": Case(frames("/home/me/train.py", LIGHTNING + "pytorch/utilities/data.py",
-     "/env/torch/dataloader.py") + IN_WORKER + frames("/env/torch/collate.py") + NO_STACK, "found plain-batch-sampler"),
+     "/env/torch/dataloader.py") + IN_WORKER + frames("/env/torch/collate.py") + NO_STACK, "found loader-sampler-kept"),
     "masked error": Case(MASKED, "found init-module-data", ("Put `import lightning_patches` at the top of",)),
     "masked error of a rank": Case(prefixed("[rank1]: ", MASKED), "found init-module-data"),
     "masked error of the user": Case(OWN + DURING + TEARDOWN, "follows dataloader-error-unmasked",

@@ -54,5 +54,4 @@ PATCH = Patch(
     note="Ranks that the script gives the same seed also get the order of later releases, which is a different "
     "random order. A RandomSampler with a generator, with replacement or with num_samples is unchanged; "
     "later releases replace it and ignore these options.",
-    around=("sampler-order-kept",),
 )

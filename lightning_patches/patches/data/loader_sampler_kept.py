@@ -1,4 +1,4 @@
-"""Lightning keeps the sampler that a DataLoader, or its batch sampler, draws from.
+"""Lightning keeps the sampler and the batch size of a DataLoader, or of its batch sampler.
 
 Each rank gets its share of one order, which all ranks draw alike.
 """
@@ -29,7 +29,7 @@ def is_plain(sampler: Any, dataset: Any) -> bool:
 
     if type(sampler) is SequentialSampler:
         return len(sampler) == len(dataset)
-    is_random = type(sampler) is RandomSampler and not sampler.replacement and sampler.generator is None
+    is_random = type(sampler) is RandomSampler and not sampler.replacement
     return is_random and len(sampler) == len(sampler.data_source) == len(dataset)
 
 
@@ -79,12 +79,17 @@ _INSERTED: weakref.WeakSet[Any] = weakref.WeakSet()
 
 def _resolve_sampler(original: Callable[..., dict[str, Any]], namespace: str) -> Callable[..., dict[str, Any]]:
     def _dataloader_init_kwargs_resolve_sampler(dataloader: Any, sampler: Any, *args: Any, **kwargs: Any) -> Any:
-        from torch.utils.data import DistributedSampler
+        from torch.utils.data import BatchSampler, DistributedSampler
 
-        kept = _kept(dataloader, sampler, namespace)
+        kept, batches = _kept(dataloader, sampler, namespace), dataloader.batch_sampler
         if isinstance(kept, DistributedSampler):
             _INSERTED.add(kept)
-        return original(dataloader, kept, *args, **kwargs)
+        settings = original(dataloader, kept, *args, **kwargs)
+        if settings["batch_sampler"] is None and batches is not None and dataloader.batch_size is None:
+            # torch's DataLoader requires these values with a batch sampler.
+            settings.update(sampler=None, batch_size=1, drop_last=False)
+            settings["batch_sampler"] = BatchSampler(kept, batches.batch_size, batches.drop_last)
+        return settings
 
     return _dataloader_init_kwargs_resolve_sampler
 
@@ -113,15 +118,19 @@ def _resolve_overfit(original: Callable[..., None], namespace: str) -> Callable[
     def _resolve_overfit_batches(combined_loader: Any, mode: Any) -> None:
         from torch.utils.data import DataLoader, SequentialSampler
 
+        def fixed(loader: Any) -> Any:
+            is_fixed = not isinstance(loader, DataLoader) or isinstance(source_of(loader), kinds)
+            try:
+                return loader if is_fixed else update(loader, SequentialSampler(loader.dataset), mode=mode)
+            except Exception as error:
+                if not isinstance(error.__cause__ or error, TypeError):  # below 2.1.0, another error from it
+                    raise
+                return loader  # Lightning can't copy a batch sampler whose constructor takes other arguments
+
+        kinds = (SequentialSampler, list, type(None))
         original(combined_loader, mode)
         update = upstream_module(namespace, "pytorch.utilities.data")._update_dataloader
-        combined_loader.flattened = [
-            update(loader, SequentialSampler(loader.dataset), mode=mode)
-            if isinstance(loader, DataLoader)
-            and not isinstance(source_of(loader), (SequentialSampler, list, type(None)))
-            else loader
-            for loader in combined_loader.flattened
-        ]
+        combined_loader.flattened = [fixed(loader) for loader in combined_loader.flattened]
 
     return _resolve_overfit_batches
 
@@ -144,7 +153,6 @@ def _select_data_fetcher(original: Callable[..., Any], namespace: str) -> Callab
 _FUNCTION = "utilities.data:_dataloader_init_kwargs_resolve_sampler"
 
 PATCH = Patch(
-    added="0.3.0",
     group="correctness",
     changes_results=Effect("order of data", "with a sampler that Lightning replaces, and with several loaders"),
     affected=(">=2.0.0,<=2.6.6",),
@@ -154,13 +162,19 @@ PATCH = Patch(
         Target("pytorch.trainer.connectors.data_connector:_resolve_overfit_batches", _resolve_overfit),
         Target("pytorch.loops.utilities:_select_data_fetcher", _select_data_fetcher, since="2.1.0"),
     ),
-    upstream=Upstream(issues=(15899, 21282)),
+    upstream=Upstream(issues=(3455, 15899, 21282, 21447)),
     impact=Impact(
         "Lightning replaces what a DataLoader draws from. On several devices, weights, subsets, num_samples and "
-        "replacement of samplers are ignored, each rank divides another random order, and several shuffled loaders "
-        "have the same permutation. predict with a batch sampler predicts other items, and overfit_batches trains on "
-        "items that the sampler leaves out.",
+        "replacement of samplers are ignored, training data comes in another order than that of a custom sampler, "
+        "each rank divides another random order, several shuffled loaders have the same permutation, and torch's "
+        "BatchSampler loses its batch size: a loader from train_dataloader trains on batches of one item, and any "
+        "other loader fails at its first batch. predict with a batch sampler predicts other items, and "
+        "overfit_batches trains on items that the sampler leaves out.",
         (
+            "stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
+            "too few items in a batch, batch size 1 under DDP with a batch_sampler",
+            "order of my sampler is lost under DDP",
+            "curriculum sampler is shuffled with several GPUs",
             "WeightedRandomSampler in a batch sampler is ignored under DDP",
             "SubsetRandomSampler is ignored under DDP, train and validation split overlap",
             "RandomSampler with num_samples or replacement is ignored under DDP",
@@ -170,11 +184,15 @@ PATCH = Patch(
             "overfit_batches replaces my custom sampler",
             "overfit_batches does not train on the same batches with a batch sampler that shuffles",
         ),
+        error="TypeError: stack(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor",
+        would_tell="the items and the length of a batch in `training_step`. It is this bug if they are not those of "
+        "the DataLoader's sampler or batch sampler",
     ),
     opt_in="users who train on several devices, predict or overfit with a sampler or batch sampler that is not just "
     "shuffled or sequential",
+    signs=("BatchSampler",),
     after=(
-        "plain-batch-sampler",
+        "distributed-sampler-without-seed",
         "predict-own-batch-sampler",
         "predict-batch-sampler-constructor",
         "sampler-epoch-on-resume",

@@ -48,5 +48,5 @@ PATCH = Patch(
     ),
     note="The batch sampler is used as it is: if it drops the last batch, predict does not predict these samples. On "
     "several devices the error stays, because each device would predict all of the data.",
-    after=("plain-batch-sampler", "predict-own-batch-sampler"),
+    after=("predict-own-batch-sampler",),
 )

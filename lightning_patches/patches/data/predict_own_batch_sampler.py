@@ -53,5 +53,4 @@ PATCH = Patch(
         frames=("/loops/prediction_loop.py",),
     ),
     note="On several devices the error stays, because with 2.3.0 each device would predict all of the data.",
-    after=("plain-batch-sampler",),
 )

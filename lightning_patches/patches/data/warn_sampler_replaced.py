@@ -7,7 +7,7 @@ import os
 from typing import Any, Callable
 
 from lightning_patches.patch import Target
-from lightning_patches.patches._warning import is_applied, observe, stored, warn, warning
+from lightning_patches.patches._warning import Notes, is_applied, observe, stored, warn, warning
 from lightning_patches.patches.data import loader_sampler_kept
 
 _KEPT = "loader-sampler-kept"
@@ -22,6 +22,7 @@ def _resolve_sampler(original: Callable[..., Any], namespace: str) -> Callable[.
         alone = "pass the sampler itself to the DataLoader." if replicas == 1 else _DIVIDE
         wrapped = stored(stored(sampler, "dataset"), "_sampler") if replicas > 1 else None
         if not is_applied(_KEPT, namespace) and source is not None:
+            _INSERTED.add(sampler, True)
             lost = _lost(source, stored(dataloader, "dataset"))
             if source is not sampler and source is not wrapped and lost:
                 warn(
@@ -29,12 +30,19 @@ def _resolve_sampler(original: Callable[..., Any], namespace: str) -> Callable[.
                     f"Lightning draws from {divides} instead of {name}, from which your DataLoader draws: {lost} "
                     f"ignored. {_REMEDY}{alone}",
                 )
-            elif source is wrapped and lost and _draws_without_seed(source):
+            elif source is wrapped and lost and _draws_alone(source, sampler.seed):
                 warn(
                     "sampler-without-seed",
-                    f"Each rank draws another order from {name}, because there is no seed: in each epoch, some items "
-                    "are missing and others are used twice. Call seed_everything() before fit, or set "
-                    "LIGHTNING_PATCHES=default,exact-data.",
+                    f"Each rank draws another order from {name}, because the ranks have no common seed: in each epoch, "
+                    "some items are missing and others are used twice. Call seed_everything() with one seed before "
+                    "fit, or set LIGHTNING_PATCHES=default,exact-data.",
+                    all_ranks=sampler.rank == 1 and "PL_GLOBAL_SEED" in os.environ,
+                )
+            elif source is wrapped and sampler.shuffle and not _is_torchs(source):
+                warn(
+                    "sampler-shuffled",
+                    f"The samples that {name} chooses are shuffled, because Lightning divides them among the ranks. "
+                    f"{_REMEDY}{_DIVIDE}",
                 )
         lost_size = stored(dataloader, "batch_size") is None and settings["batch_sampler"] is None
         if lost_size and stored(dataloader, "batch_sampler") is not None:
@@ -61,6 +69,26 @@ def _resolve_overfit(original: Callable[..., Any], namespace: str) -> Callable[.
                 )
 
     return observe(original, after=after)
+
+
+def _select_data_fetcher(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
+    def before(trainer: Any, stage: Any) -> None:
+        from torch.utils.data import DistributedSampler
+
+        loaders = trainer.fit_loop._combined_loader
+        if stage == "train" and stored(loaders, "_mode") != "sequential":
+            sources = [one for one in map(_source_of, loaders.flattened) if _INSERTED.find(one)]
+            shuffled = [one for one in sources if type(one) is DistributedSampler and one.shuffle]
+            orders = [(one.seed, _length(one.dataset) or id(one.dataset)) for one in shuffled]
+            if len(set(orders)) < len(orders):
+                warn(
+                    "loaders-shuffled-alike",
+                    "Several training loaders have the same permutation, because Lightning shuffles them with one "
+                    "seed: item i of one always meets item i of the other. Set LIGHTNING_PATCHES=default,exact-data, "
+                    f"or {_DIVIDE}",
+                )
+
+    return observe(original, before)
 
 
 def _source_of(loader: Any) -> Any:
@@ -99,23 +127,31 @@ def _length(data: Any) -> Any:
     return len(data) if type(data).__module__.partition(".")[0] in ("builtins", "torch") else None
 
 
-def _draws_without_seed(source: Any) -> bool:
-    """True if a sampler draws from torch's generator, which has a seed of its own in each process."""
+def _is_torchs(source: Any) -> bool:
+    return type(source).__module__.partition(".")[0] == "torch"
+
+
+def _draws_alone(source: Any, seed: int) -> bool:
+    """True if a sampler draws from torch's generator, and this process has another seed than rank zero, or none."""
     import torch
 
-    is_torchs = type(source).__module__.startswith("torch.") and stored(source, "generator") is None
-    is_seeded = "PL_GLOBAL_SEED" in os.environ or torch.initial_seed() < 2**32
-    return is_torchs and not is_seeded and multiprocessing.parent_process() is None
+    own, current = os.environ.get("PL_GLOBAL_SEED"), torch.initial_seed()
+    is_global = _is_torchs(source) and stored(source, "generator") is None
+    if not is_global or multiprocessing.parent_process() is not None:
+        return False
+    return current >= 2**32 if own is None else str(current) == own != str(seed)
 
 
+_INSERTED = Notes()
 _FUNCTION = "utilities.data:_dataloader_init_kwargs_resolve_sampler"
 
 PATCH = warning(
     Target(f"fabric.{_FUNCTION}", _resolve_sampler),
     Target(f"pytorch.{_FUNCTION}", _resolve_sampler),
     Target("pytorch.trainer.connectors.data_connector:_resolve_overfit_batches", _resolve_overfit),
+    Target("pytorch.loops.utilities:_select_data_fetcher", _select_data_fetcher, since="2.1.0"),
     fixes=(loader_sampler_kept,),
-    after=("plain-batch-sampler", "predict-own-batch-sampler", "predict-batch-sampler-constructor"),
+    after=("predict-own-batch-sampler", "predict-batch-sampler-constructor"),
     added="0.3.0",
     when=" for each kind of loss",
 )

@@ -53,7 +53,7 @@ def test_data_made_in_the_block_works_with_ddp(distribution: str, version: str) 
     for stage in ("validate", "predict"):
         ranks = [found["inside"]["evaluate"]["drawn"][stage] for found in shim]
         assert sorted(ranks[0] + ranks[1]) == list(range(12)), stage
-    # Lightning shuffles the user's sampler, so warn-sampler-shuffled warns
+    # Lightning shuffles the user's sampler, so warn-sampler-replaced warns
     shuffled, inside = shim[0]["warnings"]
     assert shuffled.startswith("The samples that OwnSampler chooses are shuffled")
     assert "`init_module()`" in inside
