@@ -113,24 +113,6 @@ class TestStatus:
         later = {bug["name"] for bug in second["bugs"]} - {bug["name"] for bug in first["bugs"]}
         assert later and not any(f"\n{name} " in text for name in later)
 
-    def test_status_json_has_its_fields(self):
-        document = json.loads(call("status", "--json", env=environment(release("lightning", "2.3.3"))).stdout)
-        types = {
-            int: "schema", bool: "ok", str: "lightning_patches", dict: "python toggle summary fixes figures",
-            list: "distributions patches suggested script",
-        }  # fmt: skip
-        expected = {name: kind for kind, names in types.items() for name in names.split()}
-        assert {name: type(value) for name, value in document.items()} == expected
-        assert set(document["python"]) == {"version", "executable"}
-        assert set(document["toggle"]) == {"variable", "value", "error", "strict", "quiet", "selected"}
-        assert set(document["distributions"][0]) == {
-            "distribution", "version", "namespace", "packages", "forbidden", "note", "broken",
-        }  # fmt: skip
-        assert set(document["patches"][0]) == {
-            "patch", "namespace", "distribution", "version", "verdict", "reason", "drop_at", "title", "group",
-            "default", "counted", "modules", "condition", "changes_results",
-        }  # fmt: skip
-
     @pytest.mark.parametrize(
         ("variables", "script", "spec", "names"),
         [
@@ -376,17 +358,6 @@ class TestOutput:
             assert not ANSI.search(text), arguments
             assert text.isascii(), arguments
         assert max(map(len, call("list", env=env).stdout.splitlines())) <= 80
-
-    def test_table_is_coloured_and_aligned_on_a_terminal(self):
-        env = environment(release("lightning", "2.2.5"), TERM="xterm-256color", COLUMNS="160")
-        text = on_terminal([*MODULE, "status", "19813", "loader-sampler-kept"], env).replace("\r\n", "\n")
-        table = text[text.index("\x1b[1mPATCH") :].splitlines()
-        assert [line[:5] for line in table[:3]] == ["\x1b[1mP", "\x1b[32m", "\x1b[33m"]
-        assert all(line.endswith("\x1b[0m") for line in table[:3])
-        plain = [re.sub(r"\x1b\[[\d;]*m", "", line) for line in table[:3]]
-        assert len({line.index(word) for line, word in zip(plain, ("VERDICT", "pending", "disabled"))}) == 1
-        piped = call("status", "19813", "loader-sampler-kept", env=env).stdout
-        assert plain == piped[piped.index("PATCH  ") :].splitlines()[:3]
 
     @pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"TERM": ""}, {"TERM": "xterm", "NO_COLOR": "1"}])
     def test_terminal_gets_no_escape_sequence_when_it_has_no_colours(self, variables):

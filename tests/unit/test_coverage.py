@@ -1,4 +1,4 @@
-"""Every upstream fix has a verdict, and the verdicts agree with the catalogue (``scripts/renew``)."""
+"""Every upstream fix and every tried report has a verdict that agrees with the catalogue (``scripts/renew``)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from types import ModuleType
 import pytest
 
 from lightning_patches import cli
+from lightning_patches import patches as catalogue
+from lightning_patches.engine.fingerprints import known_releases
 from lightning_patches.known import coverage
 from tests.support.scripts import load
+from tests.support.variants import ROOT
 
 
 @pytest.fixture
@@ -56,3 +59,23 @@ def test_fixes_after_a_release_are_those_that_it_lacks() -> None:
     assert not any(19627 in fix.numbers for version in ("2.1.4", "2.2.2") for fix in coverage.fixed_after(version))
     assert any(19627 in fix.numbers for fix in coverage.fixed_after("2.2.1"))
     assert coverage.fixed_after("not a version") == ()
+
+
+LINES = [
+    [cell.strip() for cell in line.split("|")]
+    for line in (ROOT / "upstream" / "reports.txt").read_text().splitlines()
+    if line and not line.startswith("#")
+]
+
+
+def test_each_report_has_a_true_verdict() -> None:
+    assert len(LINES) > 15
+    numbers = [int(number) for number, *_ in LINES]
+    assert numbers == sorted(set(numbers), reverse=True)
+    for number, release, verdict, showed in LINES:
+        kind, _, names = verdict.partition(": ")
+        assert kind in ("fixed", "warned", "open", "left out", "not ours", "not reproduced"), verdict
+        assert release in known_releases() and showed, number
+        for name in names.split(", ") if kind in ("fixed", "warned") else ():
+            (patch,) = catalogue.find(name)
+            assert int(number) in patch.numbers and patch.warns is (kind == "warned"), (number, name)

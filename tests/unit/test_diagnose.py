@@ -421,29 +421,6 @@ def test_description_of_the_match_is_complete(diagnose: Diagnose, monkeypatch: p
     assert "LIGHTNING_PATCHES leaves it out" in match["advice"]
 
 
-@pytest.mark.parametrize(
-    ("text", "pasted"),
-    [
-        (TRACEBACK,
-         "To paste: A known bug of lightning 2.2.5, https://github.com/Lightning-AI/pytorch-lightning/issues/"),
-        (HEAD + '  File "a.py", line 1, in f\nValueError: no\n', "does not know this error."),
-        (MESSAGE, f"To paste: Perhaps {DEVICE} (lightning-patches"),
-        ("lightning_patches: rank 1 has left; rank 0 in barrier 2.\n", ": rank 1 has left."),
-        ("lightning_patches: rank 1 has left; rank 0 in barrier 2 of group tensor.\n",
-         "rank 1 has left; rank 0 in barrier 2 of group tensor."),
-        ("lightning_patches: ranks 0 to 3 in all_reduce 9 of group mesh:dp; nobody is missing.\n",
-         "all_reduce 9 of group mesh:dp."),
-    ],
-    ids=["found", "nothing", "possible", "hang", "group", "all"],
-)  # fmt: skip
-def test_answer_ends_with_a_line_to_paste(diagnose: Diagnose, text: str, pasted: str) -> None:
-    document = diagnose.log(text)
-    diagnose(diagnose.directory / "log.txt", "--requirement", "lightning==2.2.5")
-    last = diagnose.out.splitlines()[-1]
-    assert pasted in last and (not text.startswith("lightning_patches") or last.endswith(pasted))
-    assert last == f"To paste: {document['to_paste']}"
-
-
 def test_line_to_paste_has_nothing_of_the_log(diagnose: Diagnose) -> None:
     secret = "AKIA-SECRET-KEY"
     for text in (

@@ -1,4 +1,7 @@
-"""Python processes that the package and the scripts start must not import from an untrusted directory."""
+"""Python processes that the package and the scripts start must not import from an untrusted directory.
+
+Every module of the package can be imported in Python 3.8, which Lightning 2.0 to 2.3 support.
+"""
 
 from __future__ import annotations
 
@@ -103,3 +106,24 @@ def test_fork_shows_the_line_of_pip_that_says_why(tmp_path, monkeypatch, printed
     monkeypatch.setattr(fork.subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(LookupError, match=re.escape(f"pip cannot download lightning==2.2.5: {shown}")):
         fork._official("lightning==2.2.5", tmp_path)
+
+
+OLDEST = "3.8"
+IMPORT_ALL = """
+import importlib, json, os, pkgutil, sys
+os.environ["_LIGHTNING_PATCHES_IMPORT_ONLY"] = "1"
+import lightning_patches
+for module in pkgutil.walk_packages(lightning_patches.__path__, "lightning_patches."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+print(json.dumps("torch" in sys.modules))
+"""
+
+
+def test_every_module_can_be_imported_without_torch():
+    made = pythons.with_packages(OLDEST)
+    if made.python is None:
+        pytest.skip(made.reason)
+    done = subprocess.run([made.python, "-c", IMPORT_ALL], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout) is False, "torch was imported"
