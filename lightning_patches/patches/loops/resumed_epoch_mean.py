@@ -7,6 +7,7 @@ from typing import Any, Callable
 from lightning_patches.patch import Effect, Impact, Patch, Target
 from lightning_patches.patches.distributed._ranks import are_several
 
+_FIELDS = ("fx", "name", "prog_bar", "logger", "on_step", "on_epoch", "enable_graph", "metric_attribute")
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 _LOGGER_CONNECTOR = "pytorch.trainer.connectors.logger_connector"
 
@@ -27,9 +28,10 @@ def _on_save_checkpoint(original: Callable[..., Any], namespace: str) -> Callabl
 
 def _state(logged: Any) -> dict[str, Any]:
     """Return the state of a logged value or metric in plain types."""
-    metric = logged if logged.is_tensor else logged.value
+    meta, metric = logged.meta, logged if logged.is_tensor else logged.value
+    options = {**{name: getattr(meta, name) for name in _FIELDS}, "reduce_fx": meta.reduce_fx.__name__}
     values = {name: _copy(getattr(metric, name)) for name in metric._defaults}
-    return {"values": values, "updates": metric._update_count, "metric": logged.meta.metric_attribute}
+    return {"values": values, "updates": metric._update_count, "options": options}
 
 
 def _copy(value: Any, device: Any = None) -> Any:
@@ -56,8 +58,9 @@ def _on_batch_start(original: Callable[..., None], namespace: str) -> Callable[.
         if saved and loop.batch_progress.current.ready > 1:  # otherwise the epoch of the checkpoint has ended
             setattr(loop._results, _KEY, saved)
             for state in saved.values():
-                if state["metric"]:
-                    _restore(trainer.lightning_module.get_submodule(state["metric"]), state)
+                name = state["options"]["metric_attribute"]
+                if name:
+                    _restore(trainer.lightning_module.get_submodule(name), state)
 
     return on_batch_start
 
@@ -66,7 +69,7 @@ def _restore(metric: Any, state: dict[str, Any]) -> None:
     device = metric.value.device if hasattr(metric, "is_tensor") else metric.device
     for name, value in state["values"].items():
         setattr(metric, name, _copy(value, device))
-    metric._update_count = state["updates"]
+    metric._update_count, metric._computed = state["updates"], None
 
 
 def _update_metrics(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -77,6 +80,25 @@ def _update_metrics(original: Callable[..., None], namespace: str) -> Callable[.
         original(self, key, *args, **kwargs)
 
     return update_metrics
+
+
+def _on_advance_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
+    def on_advance_end(self: Any) -> None:
+        loop, results, added = self.epoch_loop, self.epoch_loop._results, []
+        saved = vars(loop).pop(_KEY, None) or vars(results).pop(_KEY, {})
+        for key, state in saved.items():  # what the rest of the epoch has not logged again
+            name = state["options"]["metric_attribute"]
+            metric = self.trainer.lightning_module.get_submodule(name) if name else None
+            if key not in results and (metric or state["options"]["reduce_fx"] in ("mean", "sum", "max", "min")):
+                value = metric or state["values"]["value"].to(self.trainer.strategy.root_device)
+                results.log(value=value, **state["options"])
+                _restore(metric or results[key], state)
+                added.append(key)
+        original(self)
+        for key in added:
+            del results[key]
+
+    return on_advance_end
 
 
 def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -96,6 +118,7 @@ PATCH = Patch(
     targets=(
         Target(f"{_EPOCH_LOOP}.on_save_checkpoint", _on_save_checkpoint),
         Target(f"{_EPOCH_LOOP}.on_load_checkpoint", _on_load_checkpoint),
+        Target("pytorch.loops.fit_loop:_FitLoop.on_advance_end", _on_advance_end),
         Target(f"{_LOGGER_CONNECTOR}.logger_connector:_LoggerConnector.on_batch_start", _on_batch_start),
         Target(f"{_LOGGER_CONNECTOR}.result:_ResultCollection.update_metrics", _update_metrics),
         Target(f"{_LOGGER_CONNECTOR}.result:_ResultCollection.reset", _reset),

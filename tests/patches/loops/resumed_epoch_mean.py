@@ -1,12 +1,14 @@
 """A run is resumed after the second batch of an epoch. Cases: none (a maximum is logged, which is the same if a release
 trains a batch twice), ``mean``, ``metric`` (of torchmetrics); with ``whole`` the run is not interrupted; ``end``
-(resumed after the epoch)."""
+and ``last`` (resumed after the last batch), ``once`` (logged in the first batch only)."""
 
 from _expect import bug, fixed, same
 
 EXPECT = [
     bug(stock={"seen": [1.0, 6.0]}, patched={"seen": [9.0, 6.0]}, like="max whole"),
     fixed(["mean", "metric"], stock={"seen": [1.0, 6.0]}, patched={"seen": [3.0, 6.0]}, like="{} whole"),
+    fixed(["last, mean", "last, metric"], patched={"seen": [3.0, 6.0]}, toggle="default,exact-resume"),
+    fixed("once", patched={"seen": [9.0, 6.0]}, toggle="default,exact-resume"),
     same(["max whole", "mean whole", "metric whole", "end"], "run that is right on stock is unchanged"),
 ]
 
@@ -27,7 +29,8 @@ class Model(scenario.BoringModel):
         loss = torch.tensor(LOSS[self.current_epoch][batch_idx])
         self.mean.update(loss)
         value, reduce = (self.mean, "mean") if "metric" in CASE else (loss, "mean" if "mean" in CASE else "max")
-        self.log("loss", value, on_step=False, on_epoch=True, reduce_fx=reduce)
+        if batch_idx == 0 or CASE != "once":
+            self.log("loss", value, on_step=False, on_epoch=True, reduce_fx=reduce)
         return super().training_step(batch, batch_idx)
 
 
@@ -52,5 +55,5 @@ if __name__ == "__main__":
         seen = fit(2)
     else:
         fit(1)
-        seen = fit(2, f"saved/step={4 if CASE == 'end' else 2}.ckpt")
+        seen = fit(2, f"saved/step={4 if CASE[:4] in ('end', 'last') else 2}.ckpt")
     scenario.observe(seen=seen)
