@@ -43,6 +43,7 @@ EXACT: "dict[str, frozenset[str]]" = {
             "distributed-sampler-without-seed",
             "fabric-batch-sampler-shuffled",
             "loader-sampler-kept",
+            "plateau-of-all-ranks",
             "positional-loader-arguments",
             "sampler-epoch-on-resume",
             "sampler-seed-of-rank-zero",

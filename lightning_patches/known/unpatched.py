@@ -236,24 +236,6 @@ UNPATCHED = (
         machine=_SEVERAL,
     ),
     Unpatched(
-        name="plateau-on-each-rank",
-        title="ReduceLROnPlateau steps by another value on each rank",
-        group="correctness",
-        affected=(">=1.8.0,<=2.6.1", ">=2.6.4,<=2.6.6"),
-        upstream=Upstream(),
-        impact=Impact(
-            "Under DDP, ReduceLROnPlateau monitors the metric of its rank if it was logged without sync_dist. The "
-            "ranks get different learning rates, and train different models.",
-            (
-                "ReduceLROnPlateau gives different learning rates on each rank under DDP",
-                "model weights differ between ranks with ReduceLROnPlateau",
-            ),
-        ),
-        do="Log the monitored metric with `self.log(..., sync_dist=True)`",
-        why_not="the ranks' values can only be compared with communication in each epoch",
-        machine=_SEVERAL,
-    ),
-    Unpatched(
         name="fabric-seed-on-each-rank",
         title="With Fabric, ranks with different seeds divide different shuffled orders",
         group="correctness",

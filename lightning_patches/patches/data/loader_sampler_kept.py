@@ -155,11 +155,11 @@ _FUNCTION = "utilities.data:_dataloader_init_kwargs_resolve_sampler"
 PATCH = Patch(
     group="correctness",
     changes_results=Effect("order of data", "with a sampler that Lightning replaces, and with several loaders"),
-    affected=(">=2.0.0,<=2.6.6",),
+    affected=(">=1.9.0,<=2.6.6",),
     targets=(
         Target(f"fabric.{_FUNCTION}", _resolve_sampler),
         Target(f"pytorch.{_FUNCTION}", _resolve_sampler),
-        Target("pytorch.trainer.connectors.data_connector:_resolve_overfit_batches", _resolve_overfit),
+        Target("pytorch.trainer.connectors.data_connector:_resolve_overfit_batches", _resolve_overfit, since="2.0.0"),
         Target("pytorch.loops.utilities:_select_data_fetcher", _select_data_fetcher, since="2.1.0"),
     ),
     upstream=Upstream(issues=(3455, 15899, 21282, 21447)),

@@ -148,7 +148,7 @@ _FUNCTION = "utilities.data:_dataloader_init_kwargs_resolve_sampler"
 PATCH = warning(
     Target(f"fabric.{_FUNCTION}", _resolve_sampler),
     Target(f"pytorch.{_FUNCTION}", _resolve_sampler),
-    Target("pytorch.trainer.connectors.data_connector:_resolve_overfit_batches", _resolve_overfit),
+    Target("pytorch.trainer.connectors.data_connector:_resolve_overfit_batches", _resolve_overfit, since="2.0.0"),
     Target("pytorch.loops.utilities:_select_data_fetcher", _select_data_fetcher, since="2.1.0"),
     fixes=(loader_sampler_kept,),
     after=("predict-own-batch-sampler", "predict-batch-sampler-constructor"),
