@@ -230,26 +230,6 @@ class TestStartFile:
         for toggle, expected in (("", "False\n"), ("off", "False\n"), ("1", "True\n")):
             assert environment.run("python", "-c", code, LIGHTNING_PATCHES=toggle) == (0, expected)
 
-    def test_uninstall_removes_the_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The line's file is listed in RECORD, so that pip and uv remove it. ``disable`` removes the entry."""
-        directory = tmp_path / "lightning_patches-1.0.dist-info"
-        directory.mkdir()
-        before = b"lightning_patches/__init__.py,sha256=abc,1\r\nlightning_patches-1.0.dist-info/RECORD,,\r\n"
-        (directory / "RECORD").write_bytes(before)
-        record = autostart._record(tmp_path)
-        assert record == directory / "RECORD"
-        site = autostart.Site(tmp_path, (3, 18), record)
-        monkeypatch.setattr(autostart, "why_refused", lambda site: "")
-        monkeypatch.setattr(autostart, "_works", lambda: True)
-        for _ in range(2):
-            assert autostart._enable(site) == 0
-            added = b"lightning_patches_autostart.pth,,\r\nlightning_patches_autostart.start,,\r\n"
-            assert record.read_bytes() == before + added
-            assert autostart._status(site, as_json=False) == 0
-        assert autostart._disable(site) == 0
-        assert record.read_bytes() == before
-        assert [path.name for path in tmp_path.iterdir()] == [directory.name]
-
 
 def test_pip_uninstall_removes_the_line(fresh_environment: Environment) -> None:
     """A line that is left over would activate the next installation."""

@@ -136,35 +136,28 @@ class TestHalfRemovedInstall:
         status, output = fresh_environment.run("python", "-c", code, PYTHONPATH=stand_in, LIGHTNING_PATCHES="1")
         assert (status, output.splitlines()[-1]) == (0, "ran")
 
-    def test_child_process_starts_when_the_package_is_removed_during_run(self, fresh_environment, copy):
-        """If the package is removed during a job that `run` started, later processes of the job still start."""
+    @pytest.mark.parametrize("is_removed", [True, False])
+    def test_child_process_starts_when_the_package_is_removed_or_damaged_during_run(
+        self, fresh_environment, copy, is_removed
+    ):
+        """Later processes of a job that `run` started still start; a damaged package prints a line."""
+        damage = (
+            "shutil.rmtree(copy / '__pycache__', ignore_errors=True); [p.unlink() for p in copy.glob('*.py')]; "
+            "(copy / '__init__.py').write_text('import nothing_of_that_name')"
+        )
         code = (
-            "import shutil, subprocess, sys; "
-            f"shutil.rmtree({str(copy)!r}); "
+            f"import pathlib, shutil, subprocess, sys; copy = pathlib.Path({str(copy)!r}); "
+            f"{'shutil.rmtree(copy)' if is_removed else damage}; "
             "sys.exit(subprocess.call([sys.executable, '-c', 'print(123)']))"
         )
-        assert fresh_environment.run(fresh_environment.command("lightning-patches"), "run", "python", "-c", code) == (
-            0,
-            "123\n",
-        )
-
-    def test_child_process_starts_when_the_package_is_damaged_during_run(self, fresh_environment, copy):
-        code = (
-            "import pathlib, shutil, subprocess, sys; "
-            f"copy = pathlib.Path({str(copy)!r}); "
-            "shutil.rmtree(copy / '__pycache__', ignore_errors=True); "
-            "[p.unlink() for p in copy.glob('*.py')]; "
-            "(copy / '__init__.py').write_text('import nothing_of_that_name'); "
-            "sys.exit(subprocess.call([sys.executable, '-c', 'print(123)']))"
-        )
-        (fresh_environment.site / "lightning_patches_autostart.pth").unlink()
-        status, output = fresh_environment.run(
-            fresh_environment.command("lightning-patches"), "run", "python", "-c", code
-        )
-        assert status == 0, output
-        printed, ran = output.splitlines()
-        assert printed.startswith("lightning_patches: not activated: ModuleNotFoundError")
-        assert ran == "123"
+        if not is_removed:
+            (fresh_environment.site / "lightning_patches_autostart.pth").unlink()
+        program = fresh_environment.command("lightning-patches")
+        status, output = fresh_environment.run(program, "run", "python", "-c", code)
+        *printed, ran = output.splitlines()
+        assert (status, ran) == (0, "123"), output
+        starts = [] if is_removed else ["lightning_patches: not activated: ModuleNotFoundError"]
+        assert [line[: len(start)] for line, start in zip(printed, starts)] == starts and len(printed) == len(starts)
 
 
 def test_zip_archive_runs_and_is_armed(launch: Any, tmp_path: Path) -> None:

@@ -35,12 +35,3 @@ def test_each_bug_is_counted_once() -> None:
         for distribution in ("lightning", "pytorch-lightning", "lightning-fabric"):
             known = figures.of_release(distribution, version)
             assert known.known == known.default + known.opt_in + known.unfixed == known.all + known.unfixed
-
-
-@pytest.mark.parametrize("version", ["2.9.0", "not a version"])
-def test_unknown_release_has_no_counts(version: str) -> None:
-    assert figures.of_release("lightning", version) == (0, 0, 0, 0)
-
-
-def test_compromised_release_counts_only_the_compromise() -> None:
-    assert figures.of_release("lightning", "2.6.2") == (1, 0, 0, 1)

@@ -64,17 +64,6 @@ def test_fork_uses_the_installed_pip_despite_a_pip_folder(checkout: Path, tmp_pa
     assert not (checkout / "marker").exists()
 
 
-def test_scripts_use_the_installed_pip_despite_a_pip_folder(checkout, tmp_path, monkeypatch):
-    official = _releases.wheel("lightning", "2.2.5")
-    for name, value in with_wheels(official).items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(checkout)
-    (tmp_path / "wheels").mkdir()
-    _releases.download("lightning", "2.2.5", tmp_path / "wheels")
-    assert (tmp_path / "wheels" / official.name).exists()
-    assert not (checkout / "marker").exists()
-
-
 @pytest.mark.parametrize("minor", pythons.MINORS)
 def test_helper_python_ignores_modules_of_the_working_directory(checkout: Path, minor: str) -> None:
     python = pythons.find(minor)

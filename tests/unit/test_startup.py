@@ -292,24 +292,6 @@ print(subject.compute(3), compute(3), lightning_patches.deactivate(), subject.co
     assert check(program, tmp_path).splitlines() == ["1", "[] 0", "6", "60 60 [] 6"]
 
 
-def test_finder_removed_before_the_import_is_reported(tmp_path: Path) -> None:
-    write_lightning(tmp_path)
-    program = (
-        TOY
-        + """
-before = list(sys.meta_path)
-startup.on_import()
-print(startup.is_settled(), *(e.verdict for e in lightning_patches.report()))
-sys.meta_path[:] = before
-print(startup.is_settled(), *(e.verdict for e in lightning_patches.report()))
-lightning_patches.activate()
-from lightning.pytorch.subject import compute
-print(startup.is_settled(), compute(3))
-"""
-    )
-    assert check(program, tmp_path).splitlines() == ["True pending disabled", "False disabled disabled", "True 60"]
-
-
 def test_import_of_lightning_leaves_garbage_collection_unchanged(tmp_path: Path) -> None:
     write_lightning(tmp_path)
     program = (
