@@ -42,6 +42,8 @@ def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]
             _saved_batch.finish(self)
         elif not self._should_accumulate():
             self._batches_that_stepped += 1
+            if vars(self).get("_is_in_resumed_epoch"):  # resumed-metrics has restored what the schedulers monitor
+                self.update_lr_schedulers("step", update_plateau_schedulers=True)
 
     return reset
 

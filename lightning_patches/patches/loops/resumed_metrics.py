@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from lightning_patches.patch import Consequence, Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patches.loops import _saved_batch
 
 _EPOCH_LOOP = "pytorch.loops.training_epoch_loop:_TrainingEpochLoop"
 _FIT_LOOP = "pytorch.loops.fit_loop:_FitLoop"
@@ -58,12 +59,25 @@ def _reset(original: Callable[..., None], namespace: str) -> Callable[..., None]
             for name, value in saved.items():
                 metrics.setdefault(name, _tensor(value, trainer.strategy.root_device))
             setattr(loop, _RESUMED, True)
+            if _is_within(loop):
+                loop.update_lr_schedulers("step", update_plateau_schedulers=True)
             if has_ended:
                 _step_plateaus(self)
                 delattr(loop, _RESUMED)
         original(self)
 
     return reset
+
+
+def _is_within(loop: Any) -> bool:
+    """True if the checkpoint was saved at the end of a batch after which only ReduceLROnPlateau steps.
+
+    Below 2.5.0, mid-epoch-resume steps it.
+    """
+    batch = loop.batch_progress.current
+    if not hasattr(loop, "restarted_on_last") or not batch.ready == batch.processed == batch.completed + 1:
+        return False
+    return not (loop._num_ready_batches_reached() or _saved_batch.is_validation_due(loop))
 
 
 def _tensor(value: float, device: Any) -> Any:
