@@ -27,18 +27,9 @@ from typing import Any, Dict
 DATA: Dict[str, Any] = {
 '''
 DECORATORS = {
-    "classmethod",
-    "contextmanager",
-    "disable",
-    "inference_mode",
-    "lru_cache",
-    "no_grad",
-    "override",
-    "property",
-    "rank_zero_only",
-    "setter",
-    "staticmethod",
-}
+    "classmethod", "contextmanager", "disable", "inference_mode", "lru_cache", "no_grad", "override", "property",
+    "rank_zero_only", "setter", "staticmethod",
+}  # fmt: skip
 """Decorators below which the engine recognizes a function, since they set ``__wrapped__`` or return the function."""
 
 

@@ -17,15 +17,10 @@ LAST_OF_1X = "1.9.5"
 PART_OF_1X = 8
 """A run without arguments includes every eighth boundary on this release."""
 SOON = (
-    "unit/",
-    "equivalence/test_boundaries.py",
-    "equivalence/test_conformance.py",
-    "equivalence/test_diffs.py",
-    "equivalence/test_records.py",
-    "equivalence/test_scripts.py",
-    "differential/test_reads.py",
+    "unit/", "equivalence/test_boundaries.py", "equivalence/test_conformance.py", "equivalence/test_diffs.py",
+    "equivalence/test_records.py", "equivalence/test_scripts.py", "differential/test_reads.py",
     "differential/test_resume.py",
-)
+)  # fmt: skip
 """Paths below ``tests`` that every run without arguments includes, except tests marked as slow and most boundaries."""
 
 

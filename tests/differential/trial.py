@@ -33,22 +33,12 @@ LIMIT = 90.0
 AT = range(60)
 HOW = ("mock", "wrapt", "checker", "plain")
 KINDS: dict[str, dict[str, Any]] = {
-    "overridden": {},
-    "any arguments": {},
-    "fewer arguments": {"at": AT},
-    "properties": {},
-    "raises": {"at": AT, "time": (1, 1, 1, 2, 3)},
-    "does nothing": {"at": AT},
-    "replaced on the object": {"at": AT},
-    "lends weights": {"at": range(5)},
-    "wraps": {"what": ("torch:save", "torch:load", "", "", "", ""), "how": HOW},
-    "registers": {"scheme": ("file", "file", "memory")},
-    "warnings are errors": {},
-    "full disk": {"bytes": (0, 3000, 20000)},
-    "read-only": {},
-    "spawned workers": {},
-    "without assertions": {},
-}
+    "overridden": {}, "any arguments": {}, "fewer arguments": {"at": AT}, "properties": {},
+    "raises": {"at": AT, "time": (1, 1, 1, 2, 3)}, "does nothing": {"at": AT}, "replaced on the object": {"at": AT},
+    "lends weights": {"at": range(5)}, "wraps": {"what": ("torch:save", "torch:load", "", "", "", ""), "how": HOW},
+    "registers": {"scheme": ("file", "file", "memory")}, "warnings are errors": {},
+    "full disk": {"bytes": (0, 3000, 20000)}, "read-only": {}, "spawned workers": {}, "without assertions": {},
+}  # fmt: skip
 """The kinds of extensions, and their random choices.
 
 ``at`` counts the methods in the order of their first call; ``what`` is "" for a function that a default patch replaces.

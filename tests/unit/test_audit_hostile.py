@@ -182,16 +182,11 @@ class TestUnreadParts:
             (directories, "MAX_DIRECTORIES", 4, "{}/requirements.txt", "more than 4 directories"),
             (directories, "MAX_ENTRIES", 5, "requirements{}.txt", "more than 5 files"),
             (directories, "MAX_FILES", 3, "requirements{}.txt", "requirements3.txt and 5 others"),
-            (
-                collect,
-                "Budget",
-                lambda: SimpleNamespace(left=1000),
-                "requirements{}.txt",
-                "the total size of the files before it is too large",
-            ),
+            (collect, "Budget", lambda: SimpleNamespace(left=1000), "requirements{}.txt",
+             "the total size of the files before it is too large"),
         ],
         ids=["directories", "entries", "files", "bytes"],
-    )
+    )  # fmt: skip
     def test_files_above_a_limit_are_reported(self, audit, project, monkeypatch, module, limit, value, name, words):
         for number in range(9):
             write(project / name.format(number), "torch\n" * 100)
