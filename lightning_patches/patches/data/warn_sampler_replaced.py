@@ -75,9 +75,9 @@ def _select_data_fetcher(original: Callable[..., Any], namespace: str) -> Callab
     def before(trainer: Any, stage: Any) -> None:
         from torch.utils.data import DistributedSampler
 
-        loaders = trainer.fit_loop._combined_loader
+        loaders = stored(trainer.fit_loop, "_combined_loader")
         if stage == "train" and stored(loaders, "_mode") != "sequential":
-            sources = [one for one in map(_source_of, loaders.flattened) if _INSERTED.find(one)]
+            sources = [one for one in map(_source_of, stored(loaders, "_flattened")) if _INSERTED.find(one)]
             shuffled = [one for one in sources if type(one) is DistributedSampler and one.shuffle]
             orders = [(one.seed, _length(one.dataset) or id(one.dataset)) for one in shuffled]
             if len(set(orders)) < len(orders):
