@@ -47,7 +47,8 @@ def _use(original: Callable[..., None], namespace: str) -> Callable[..., None]:
 
 
 def _warn(kind: str, monitor: str, text: str) -> None:
-    warn(f"monitor-late {kind} {monitor}", f"{kind} uses an old value of {monitor!r}: {text}", stacklevel=5)
+    off = "LIGHTNING_PATCHES=default,-warn-monitor-late switches this warning off."
+    warn(f"monitor-late {kind} {monitor}", f"{kind} uses an old value of {monitor!r}: {text} {off}", stacklevel=5)
 
 
 def _on_batch_end(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -77,7 +78,7 @@ def _setup(original: Callable[..., None], namespace: str) -> Callable[..., None]
                 f"monitor-late {option}",
                 f"{type(self).__name__} {'saves' if saves else 'checks'} nothing: with check_val_every_n_epoch={every} "
                 f"and val_check_interval={within} it waits for a validation, which never runs. Leave out these "
-                f"options of the Trainer, or set {option}=True.",
+                f"options of the Trainer, set {option}=True, or set LIGHTNING_PATCHES=default,exact-logging.",
             )
 
     return observe(original, before=before)
@@ -91,7 +92,7 @@ def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[...
                     "monitor-late 1",
                     "val_check_interval=1 validates after each batch, but ModelCheckpoint and EarlyStopping take it "
                     "for 1.0, and use the monitor at the end of the epoch only. For one validation per epoch set 1.0, "
-                    "otherwise set save_on_train_epoch_end=False and check_on_train_epoch_end=False.",
+                    "otherwise set LIGHTNING_PATCHES=default,exact-logging.",
                 )
 
     return observe(original, before=before)
