@@ -59,7 +59,7 @@ EXACT: "dict[str, frozenset[str]]" = {
             "warn-monitor-late",
         }
     ),
-    "exact-fabric": frozenset({"fabric-methods-in-precision"}),
+    "exact-fabric": frozenset({"fabric-equals-torch", "fabric-methods-in-precision", "one-scaler-update"}),
 }
 """The patches, including opt-in ones, that each of these words selects."""
 

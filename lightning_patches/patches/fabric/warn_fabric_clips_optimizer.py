@@ -3,31 +3,32 @@
 from typing import Any, Callable, Iterator
 
 from lightning_patches.patch import Impact, Target, Upstream
-from lightning_patches.patches._warning import Notes, observe, stored, warn, warning
+from lightning_patches.patches._warning import Notes, is_applied, observe, stored, warn, warning
 
 _STRATEGY = "fabric.strategies.strategy:Strategy"
+_FIX = "fabric-equals-torch"
 _seen = Notes()
 
 
 def _clip(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
-    return observe(original, before=_before)
+    def before(self: Any, module: Any, optimizer: Any, *_: Any, **__: Any) -> None:
+        if _seen.find(module):
+            return
+        _seen.add(module, True)
+        mine = {id(parameter) for parameter in _parameters_of(module)}
+        clipped = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        others = sum(id(parameter) not in mine for parameter in clipped)
+        if 0 < others < len(clipped) and not is_applied(_FIX, namespace):
+            warn(
+                "fabric-clips-optimizer",
+                f"fabric.clip_gradients clips all gradients of the optimizer together, and {others} of {len(clipped)} "
+                f"are not from the {type(module).__name__} that you pass. Use an optimizer for each module, "
+                f"`torch.nn.utils.clip_grad_norm_(module.parameters(), max_norm)`, or LIGHTNING_PATCHES=default,{_FIX}."
+                " If you want to clip all of them together, set "
+                "LIGHTNING_PATCHES=default,-warn-fabric-clips-optimizer.",
+            )
 
-
-def _before(self: Any, module: Any, optimizer: Any, *_: Any, **__: Any) -> None:
-    if _seen.find(module):
-        return
-    _seen.add(module, True)
-    mine = {id(parameter) for parameter in _parameters_of(module)}
-    clipped = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-    others = sum(id(parameter) not in mine for parameter in clipped)
-    if 0 < others < len(clipped):
-        warn(
-            "fabric-clips-optimizer",
-            f"fabric.clip_gradients clips all gradients of the optimizer together, and {others} of {len(clipped)} are "
-            f"not from the {type(module).__name__} that you pass. Use an optimizer for each module, or "
-            "`torch.nn.utils.clip_grad_norm_(module.parameters(), max_norm)`. If you want to clip all of "
-            "them together, set LIGHTNING_PATCHES=default,-warn-fabric-clips-optimizer.",
-        )
+    return observe(original, before)
 
 
 def _parameters_of(module: Any) -> Iterator[Any]:
@@ -47,6 +48,8 @@ PATCH = warning(
         "`fabric.clip_gradients(module, optimizer)` ignores the module: it clips all parameters of the optimizer "
         "together, and the norm that it returns is theirs."
     ),
+    fixed_by=(_FIX,),
+    after=(_FIX,),
     when=" if the optimizer has gradients of the module and of others",
     added="0.3.0",
 )
