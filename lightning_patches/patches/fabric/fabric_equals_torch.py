@@ -103,5 +103,5 @@ PATCH = Patch(
     "precision's `convert_input` converts nothing, so inputs of type float64 are refused by a float32 layer, as "
     "under `torch.autocast`. `dtype` of the wrapper is that of the module.",
     added="0.3.0",
-    after=("fabric-compiled-module", "fabric-containers", "init-module-data"),
+    after=("fabric-compiled-module", "fabric-containers", "fabric-submodule-sync", "init-module-data"),
 )
