@@ -199,5 +199,6 @@ PATCH = Patch(
     ),
     note="Opt-in because runs that end well train on other items. The ranks take samples in turn from one order, which "
     "is drawn with the seed of seed_everything, or 0, and the epoch. Samplers without a length are unchanged. Two "
-    "loaders get different permutations with the Trainer only.",
+    "loaders get different permutations with the Trainer only. On 1.9, a batch sampler under DDP has one order in all "
+    "epochs, and overfit_batches with a batch sampler that shuffles is unchanged.",
 )
