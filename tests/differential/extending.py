@@ -24,6 +24,7 @@ from unittest import mock
 import torch
 import wrapt
 
+from tests.differential import substitutes
 from tests.differential.observing import module, note, pl, shown, tensors_of
 
 DUNDERS = ("__iter__", "__next__", "__len__", "__getitem__", "__getstate__", "__setstate__", "__deepcopy__")
@@ -255,6 +256,8 @@ def arrange(spec: dict[str, Any]) -> None:
     kind = spec.get("kind")
     if kind == "wraps":
         wrap(spec["what"], spec["how"])
+    elif kind == "stand-ins":
+        substitutes.watch()
     elif kind == "warnings are errors":
         if "lightning_patches" in sys.modules:
             warnings.simplefilter("error", sys.modules["lightning_patches"].LightningPatchesWarning)

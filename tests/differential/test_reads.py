@@ -12,6 +12,7 @@ from tests.differential import trial
 
 RELEASES = ("2.6.6", "2.5.6", "2.2.5", "1.9.5")
 PROGRAMS = ("checkpoints", "averaging", "callers")
+CALLING = ("checkpoints", "callers", "every_callback")
 OBSERVED = "warnings, whose observations cannot fail"
 DECLARED = {
     r"\w+\.(CHECKPOINT_NAME_LAST|_last_global_step_saved)": OBSERVED,
@@ -49,3 +50,12 @@ def test_nothing_else_is_read_of_the_objects_of_a_program(release: trial.Release
     assert stock.reads and patched.lines == stock.lines
     read = {attribute for *_, attribute in patched.reads - stock.reads}
     assert [each for each in sorted(read) if not any(re.fullmatch(pattern, each) for pattern in DECLARED)] == []
+
+
+@pytest.mark.parametrize("name", CALLING)
+def test_replacement_accepts_a_stand_in_that_has_what_stock_reads(release: trial.Release, name: str) -> None:
+    trace = release.run(trial.named(name, json.dumps({"kind": "stand-ins"})), True)
+    calls = [json.loads(found[1]) for line in trace.all_lines() if (found := re.search("stand-in (\\[.*)", line))]
+    tried = {call[0]: call for call in calls if call[1].startswith("returns")}
+    assert len(tried) >= 15
+    assert [call for call in calls if call[0] in tried and call[1].startswith("returns") and call[1] != call[2]] == []

@@ -8,8 +8,9 @@ from lightning_patches.patch import Impact, Patch, Target, Upstream
 def _attach_model_callbacks(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _attach_model_callbacks(self: Any) -> None:
         # Not in Trainer.__init__: a program may look for None in trainer.callbacks before the run.
-        if any(callback is None for callback in self.trainer.callbacks):
-            self.trainer.callbacks = [callback for callback in self.trainer.callbacks if callback is not None]
+        callbacks = getattr(self.trainer, "callbacks", ())
+        if any(callback is None for callback in callbacks):
+            self.trainer.callbacks = [callback for callback in callbacks if callback is not None]
         original(self)
 
     return _attach_model_callbacks

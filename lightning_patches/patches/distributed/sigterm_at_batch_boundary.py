@@ -82,7 +82,8 @@ def _begin(trainer: Any) -> Optional[StopRequest]:
     """Return a stop request for the fit that starts; ``None`` without several ranks that share a store."""
     import torch.distributed as dist
 
-    if trainer.state.fn != "fit" or not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
+    are_several = dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+    if not are_several or trainer.state.fn != "fit":
         return None
     run = next(_runs)
     try:
@@ -93,15 +94,15 @@ def _begin(trainer: Any) -> Optional[StopRequest]:
     return StopRequest(store, dist.get_rank(), run)
 
 
-def _of(trainer: Any) -> Optional[StopRequest]:
+def _of(connector: Any) -> Optional[StopRequest]:
     # A custom connector may have __slots__, or define __getattr__.
-    request: Optional[StopRequest] = getattr(trainer._signal_connector, "__dict__", {}).get(_REQUEST)
+    request: Optional[StopRequest] = getattr(connector, "__dict__", {}).get(_REQUEST)
     return request
 
 
 def _register(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def register_signal_handlers(self: Any) -> None:
-        before = _end(self.trainer)  # None in a first run
+        before = _end(self)  # None in a first run
         vars(self)[_REQUEST] = request = _begin(self.trainer)
         original(self)
         if before is not None and before.received and not before.left:  # that run had no further batch
@@ -113,13 +114,13 @@ def _register(original: Callable[..., None], namespace: str) -> Callable[..., No
 def _teardown(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def teardown(self: Any) -> None:
         original(self)
-        _end(self.trainer)
+        _end(self)
 
     return teardown
 
 
-def _end(trainer: Any) -> Optional[StopRequest]:
-    request = _of(trainer)
+def _end(connector: Any) -> Optional[StopRequest]:
+    request = _of(connector)
     if request is not None:
         request.end()
     return request
@@ -130,7 +131,7 @@ def _notify(original: Callable[..., None], namespace: str) -> Callable[..., None
 
     def _sigterm_notifier_fn(self: Any, signum: int, _: Any) -> None:
         trainer = self.trainer
-        request = _of(trainer)
+        request = _of(trainer._signal_connector)
         if trainer.state.fn == "fit" and (request is None or trainer.world_size == 1):
             return original(self, signum, _)
         log.info(f"[rank: {trainer.local_rank}] Received SIGTERM: {signum}")
@@ -147,7 +148,8 @@ def _notify(original: Callable[..., None], namespace: str) -> Callable[..., None
 
 def _before_batch(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _broadcast_sigterm_tensor(self: Any) -> None:
-        connector, request = self.trainer._signal_connector, _of(self.trainer)
+        connector = self.trainer._signal_connector
+        request = _of(connector)
         if request is None:
             return original(self)
         if request.is_due():

@@ -23,3 +23,8 @@ def loops(trainer: Any) -> Iterator[Any]:
             seen.add(id(loop))
             yield loop
             waiting += [child for child in vars(loop).values() if hasattr(child, "_restarting")]
+
+
+def val_source(loop: Any) -> Any:
+    """Return the data source of the validation in fit; ``None`` for another loop or a stand-in."""
+    return getattr(getattr(getattr(loop, "epoch_loop", None), "val_loop", None), "_data_source", None)

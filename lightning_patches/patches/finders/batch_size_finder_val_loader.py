@@ -3,14 +3,16 @@
 from typing import Any, Callable
 
 from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
+from lightning_patches.patches.finders._loops import val_source
 
 
 def _reload_val_loader(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _reset_dataloaders(trainer: Any) -> None:
         original(trainer)
-        val_loop = trainer.fit_loop.epoch_loop.val_loop
-        if trainer._active_loop is not trainer.fit_loop or not val_loop._data_source.is_defined():
+        source = val_source(trainer._active_loop)
+        if source is None or not source.is_defined():
             return
+        val_loop = trainer.fit_loop.epoch_loop.val_loop
         val_loop._combined_loader = None
         stage = trainer.state.stage
         trainer.validating = True  # below 2.1.0 the loop uses the limit for the trainer's stage

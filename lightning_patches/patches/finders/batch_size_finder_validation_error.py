@@ -10,14 +10,18 @@ from lightning_patches.patches.finders.tuner_cleanup_on_error import modules
 
 def _try_loop_run(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def try_loop_run(trainer: Any, params: dict[str, Any]) -> None:
-        stage = trainer.state.stage
-        module = trainer._accelerator_connector.strategy._lightning_module
-        modes = [(each, each.training) for each in modules(module)]
+        state: Any = getattr(trainer, "state", None)
+        stage = getattr(state, "stage", None)
+        modes = (
+            [(each, each.training) for each in modules(trainer._accelerator_connector.strategy._lightning_module)]
+            if stage is not None
+            else []
+        )
         try:
             original(trainer, params)
         except BaseException:
-            if trainer.state.stage is not stage:  # the error interrupted the trial's validation
-                trainer.state.stage = stage
+            if stage is not None and state.stage is not stage:  # the error interrupted the trial's validation
+                state.stage = stage
                 for each, training in modes:
                     each.training = training
             raise

@@ -3,12 +3,14 @@
 from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target
+from lightning_patches.patches.finders._loops import val_source
 
 
 def _reset_dataloaders(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def reset_dataloaders(trainer: Any) -> None:
-        loop = trainer.fit_loop
-        if trainer._active_loop is not loop or loop.epoch_loop.val_loop._data_source.is_defined():
+        loop = trainer._active_loop
+        source = val_source(loop)
+        if source is None or source.is_defined():
             return original(trainer)
         loop._combined_loader = None
         loop.setup_data()

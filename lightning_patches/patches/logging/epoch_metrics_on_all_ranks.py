@@ -12,8 +12,8 @@ def _epoch_end_reached(original: Callable[..., None], namespace: str) -> Callabl
         trainer = self.trainer
         # A program may override properties of the Trainer and the strategy, so none of them are read.
         if (
-            trainer.state.stage == "train"
-            and _has_ranks()
+            _has_ranks()
+            and trainer.state.stage == "train"
             and _is_read_by_bar(trainer.callbacks, namespace)
             and all(result.is_tensor for result in trainer._results.values())  # hooks can still update a metric object
         ):

@@ -8,7 +8,8 @@ from lightning_patches.patch import Effect, Impact, Patch, Target, Upstream
 def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def on_run_start(self: Any, *arguments: Any, **named: Any) -> None:
         trainer = self.trainer
-        without = trainer.state.fn != "fit" or trainer.accumulate_grad_batches == 1
+        state = getattr(trainer, "state", None)  # a stand-in may have none
+        without = state is None or state.fn != "fit" or trainer.accumulate_grad_batches == 1
         if without or not trainer.fit_loop._should_accumulate():  # this check includes the strategy and custom loops
             original(self, *arguments, **named)
             return

@@ -670,3 +670,119 @@ def cli_leaves_the_checkpoint_alone(observe: Any) -> None:
         ran = kind(Saves, args=["test", *trainer, f"--ckpt_path={path}", "--model.lr=0.5"], **common)
         observe("rate", ran.model.lr)
         observe("tested", dict(ran.trainer.callback_metrics))
+
+
+# ------------------------------------------------------------------------------------- after a failed or an earlier run
+
+
+class Fails(Model):
+    """Raises an error in the third batch of a stage, until ``fails`` is None."""
+
+    def __init__(self, fails: Any, **options: Any) -> None:
+        super().__init__(**options)
+        self.fails, self.dropout = fails, nn.Dropout(0.5)
+
+    def training_step(self, batch: Any, batch_idx: int) -> torch.Tensor:
+        if self.fails == "fit" and batch_idx == 2:
+            raise ValueError("on purpose")
+        return super().training_step(self.dropout(batch), batch_idx)
+
+    def validation_step(self, batch: Any, batch_idx: int) -> None:
+        super().validation_step(batch, batch_idx)
+        if self.fails == "validate" and batch_idx == 2:
+            raise ValueError("on purpose")
+
+
+def attempt(tell: Any, run: Any) -> None:
+    try:
+        run()
+    except ValueError as error:
+        tell("error", error)
+
+
+def failed_validation_put_right(observe: Any) -> None:
+    """Sets the modes and drops the logged values after an error in a validation."""
+    model = Fails("validate")
+    trainer = pl.Trainer(**QUIET, max_epochs=1, logger=False, enable_checkpointing=False, callbacks=[Watch()])
+    attempt(observe, lambda: trainer.fit(model, data(16), data(6)))
+    model.fails = None
+    for train in (True, False):
+        model.train(train)
+        trainer.fit_loop.epoch_loop.val_loop._results.reset()
+        trainer.fit_loop.max_epochs += 1
+        trainer.fit(model, data(16), data(6))
+        observe("validated", dict(trainer.callback_metrics))
+
+
+def dtype_put_back(observe: Any) -> None:
+    """Sets torch's default type after an error in double precision."""
+    attempt(observe, lambda: fit(Fails("fit"), precision=precision("64-true")))
+    torch.set_default_dtype(torch.float32)
+    observe("weight", fit(Fails(None)).lightning_module.layer.weight)
+
+
+def checkpoint_copied_before_resume(observe: Any) -> None:
+    """Keeps a copy of the checkpoint from which a run is resumed, and puts it back."""
+    fit(Model(), max_epochs=1, callbacks=[saved(save_top_k=1)])
+    os.rename("kept/step=8.ckpt", "copy.ckpt")
+    fit(Model(), "copy.ckpt", callbacks=[saved(save_top_k=1)])
+    os.rename("copy.ckpt", "kept/step=8.ckpt")
+
+
+def failed_search_put_right(observe: Any) -> None:
+    """Puts weights and limits back and removes the checkpoint after an error in a learning rate search."""
+    model = Fails("fit")
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    trainer = pl.Trainer(**QUIET, max_epochs=1, logger=False, enable_checkpointing=False)
+    callbacks = [*trainer.callbacks]
+    attempt(observe, lambda: Tuner(trainer).lr_find(model, data(16), num_training=6))
+    model.fails, trainer.callbacks, trainer.fit_loop.max_epochs = None, callbacks, 1
+    trainer.fit_loop.epoch_loop.max_steps = -1
+    model.load_state_dict(state)
+    for name in os.listdir():
+        if name.startswith(".lr_find"):
+            os.remove(name)
+    trainer = fit(model)
+    observe("weight", [model.layer.weight, trainer.global_step])
+
+
+def flag_cleared_after_search(observe: Any) -> None:
+    """Marks the run as a new one after a learning rate search."""
+
+    class Clears(pl.callbacks.LearningRateFinder):
+        def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+            super().on_fit_start(trainer, pl_module)
+            for loop in (trainer.fit_loop, trainer.fit_loop.epoch_loop):
+                loop._restarting = False
+
+    trainer = fit(Model(), max_steps=6, callbacks=[Clears(num_training_steps=4)], num_sanity_val_steps=1)
+    observe("step", trainer.global_step)
+
+
+class Shifted(torch.utils.data.Sampler[int]):
+    epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __iter__(self) -> Any:
+        return iter([(number + self.epoch) % 4 for number in range(4)])
+
+    def __len__(self) -> int:
+        return 4
+
+
+def sampler_epoch_set_by_hand(observe: Any) -> None:
+    """Sets the epoch of the sampler before a resumed run."""
+
+    class Sees(Model):
+        def training_step(self, batch: Any, batch_idx: int) -> torch.Tensor:
+            observe("batch", batch)
+            return super().training_step(batch, batch_idx)
+
+    for epoch, path in enumerate((None, "kept/step=2.ckpt")):
+        sampler = Shifted()
+        sampler.set_epoch(epoch)
+        loader = data(4, sampler=sampler, num_workers=1)
+        trainer = pl.Trainer(**QUIET, max_epochs=epoch + 1, logger=False, callbacks=[saved()])
+        trainer.fit(Sees(), loader, ckpt_path=path)
