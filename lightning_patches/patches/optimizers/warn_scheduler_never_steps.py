@@ -34,6 +34,6 @@ PATCH = warning(
     added="0.3.0",
     affected=(">=2.0.0,<=2.6.6",),
     witnesses=(scheduler_frequency_in_steps.PATCH.targets[0].location,),
-    after=("resumed-metrics", "epoch-metrics-on-all-ranks"),
+    after=("resumed-metrics", "epoch-metrics-on-all-ranks", "resumed-epoch-mean"),
     when=", at the end of the epoch in which the scheduler would have stepped",
 )
