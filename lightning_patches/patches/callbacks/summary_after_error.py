@@ -13,21 +13,31 @@ from lightning_patches.patches.loops._way_out import named_modules
 def _forward_example_input(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def _forward_example_input(self: Any) -> None:
         modes = [(module, module.training) for _, module in named_modules(self._model)]
-        try:
-            original(self)
-            return
-        except BaseException as error:
-            for module, mode in modes:
-                module.training = mode
-            if not _is_refused_by_counter(error):
-                for module, _ in modes:
-                    _remove_hooks(module)
+        counter = vars(self).get("_flop_counter")
+
+        def forward() -> None:
+            try:
+                original(self)
+            except BaseException:
+                for module, mode in modes:
+                    module.training = mode
                 raise
-        counter, self._flop_counter = self._flop_counter, nullcontext()
+
         try:
-            _forward_example_input(self)
-        finally:
-            self._flop_counter = counter
+            try:
+                forward()
+            except Exception as error:
+                if counter is None or not _is_refused_by_counter(error):
+                    raise
+                self._flop_counter = nullcontext()
+                try:
+                    forward()
+                finally:
+                    self._flop_counter = counter
+        except BaseException:
+            for module, _ in modes:
+                _remove_hooks(module)
+            raise
 
     return _forward_example_input
 

@@ -9,9 +9,11 @@ _TQDM = "pytorch.callbacks.progress.tqdm_progress"
 
 
 def _on_train_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def on_train_start(self: Any, trainer: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, trainer, *args, **kwargs)
-        if trainer.fit_loop.restarted_mid_epoch:  # on_train_epoch_start is not called
+    def on_train_start(self: Any, *args: Any) -> None:
+        original(self, *args)
+        trainer: Any = getattr(self, "_trainer", None)  # None in the program's own loop
+        if getattr(getattr(trainer, "fit_loop", None), "restarted_mid_epoch", False) is True:
+            # on_train_epoch_start is not called
             self.train_progress_bar.total = upstream_module(namespace, _TQDM).convert_inf(self.total_train_batches)
             self.train_progress_bar.set_description(f"Epoch {trainer.current_epoch}")
 

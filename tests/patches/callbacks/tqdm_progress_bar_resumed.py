@@ -1,5 +1,5 @@
 """TQDMProgressBar, and a training that is resumed within an epoch. Cases: ``begun`` (not resumed), ``epoch`` (resumed
-between two epochs)."""
+between two epochs), ``own`` (a loop without a Trainer calls the hook)."""
 
 from _expect import bug, same
 
@@ -19,6 +19,7 @@ EXPECT = [
         like="begun",
         compare_like=lambda ranks: [{"shown": ranks[0]["shown"][4:]}],
     ),
+    same("own", "program's own loop is unchanged", {"shown": [None]}),
     same("begun", "run from the start is unchanged", lambda seen: len(seen["shown"]) == 8),
 ]
 
@@ -52,6 +53,10 @@ def fit(path=None):
 
 if __name__ == "__main__":
     shown = fit()
-    if scenario.CASE != "begun":
+    if scenario.CASE == "own":
+        bar = scenario.pl.callbacks.TQDMProgressBar()
+        bar.on_train_start()
+        shown = [bar.train_progress_bar.total]
+    elif scenario.CASE != "begun":
         shown = fit(f"checkpoints/step={4 if scenario.CASE == 'epoch' else 2}.ckpt")
     scenario.observe(shown=shown)
