@@ -14,7 +14,7 @@ _STOPPING = "pytorch.callbacks.early_stopping:EarlyStopping"
 _used = Notes()
 """By logger connector: what was last logged, in on_train_batch_end, for monitors that were used in this batch."""
 _unset = Notes()
-"""Callbacks that take val_check_interval=1 for 1.0."""
+"""By callback: its option save_on_train_epoch_end or check_on_train_epoch_end before its setup."""
 
 
 def _use(original: Callable[..., None], namespace: str) -> Callable[..., None]:
@@ -63,36 +63,46 @@ def _on_batch_end(original: Callable[..., None], namespace: str) -> Callable[...
 
 def _setup(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def before(self: Any, trainer: Any, *_: Any, **__: Any) -> None:
-        if type(self).__module__ != original.__module__ or trainer.state.fn != "fit":
-            return
-        saves = type(self).__name__ == "ModelCheckpoint"
-        option = "save_on_train_epoch_end" if saves else "check_on_train_epoch_end"
-        asked, every, within = stored(self, f"_{option}"), trainer.check_val_every_n_epoch, trainer.val_check_interval
-        if asked or is_applied("monitor-after-each-validation", namespace):
-            return
-        if trainer.enable_validation:
-            if asked is None and every == within == 1 and type(within) is int:
-                _unset.add(self, True)
-        elif (self._every_n_epochs * self.save_top_k and every != 1) if saves else (every, within) != (1, 1):
-            warn(
-                f"monitor-late {option}",
-                f"{type(self).__name__} {'saves' if saves else 'checks'} nothing: with check_val_every_n_epoch={every} "
-                f"and val_check_interval={within} it waits for a validation, which never runs. Leave out these "
-                f"options of the Trainer, set {option}=True, or set LIGHTNING_PATCHES=default,exact-logging.",
-            )
+        if type(self).__module__ == original.__module__ and trainer.state.fn == "fit":
+            _unset.add(self, stored(self, f"_{_option(self)}"))
 
     return observe(original, before=before)
 
 
+def _option(callback: Any) -> str:
+    return f"{'save' if type(callback).__name__ == 'ModelCheckpoint' else 'check'}_on_train_epoch_end"
+
+
 def _on_run_start(original: Callable[..., None], namespace: str) -> Callable[..., None]:
     def before(self: Any) -> None:
-        for callback in self.trainer.callbacks:
-            if _unset.take(callback) and self.max_batches > 1:
+        trainer = self.trainer
+        every, within = trainer.check_val_every_n_epoch, trainer.val_check_interval
+        unset = [(callback, _unset.take(callback, True)) for callback in trainer.callbacks]
+        is_usual = every == within == 1 and type(within) is not int
+        if is_usual or is_applied("monitor-after-each-validation", namespace):
+            return
+        for callback, asked in unset:
+            if asked:
+                continue
+            option = _option(callback)
+            saves = option.startswith("save")
+            waits = every != 1 or (within != 1 and not saves)
+            if saves and not callback._every_n_epochs * callback.save_top_k:
+                continue
+            if trainer.enable_validation:
+                if asked is None and every == within == 1 < self.max_batches and type(within) is int:
+                    warn(
+                        "monitor-late 1",
+                        "val_check_interval=1 validates after each batch, but ModelCheckpoint and EarlyStopping take "
+                        "it for 1.0, and use the monitor at the end of the epoch only. For one validation per epoch "
+                        "set 1.0, otherwise set LIGHTNING_PATCHES=default,exact-logging.",
+                    )
+            elif waits:
                 warn(
-                    "monitor-late 1",
-                    "val_check_interval=1 validates after each batch, but ModelCheckpoint and EarlyStopping take it "
-                    "for 1.0, and use the monitor at the end of the epoch only. For one validation per epoch set 1.0, "
-                    "otherwise set LIGHTNING_PATCHES=default,exact-logging.",
+                    f"monitor-late {option}",
+                    f"{type(callback).__name__} {'saves' if saves else 'checks'} nothing: with check_val_every_n_epoch="
+                    f"{every} and val_check_interval={within} it waits for a validation, which never runs. Leave out "
+                    f"these options of the Trainer, set {option}=True, or set LIGHTNING_PATCHES=default,exact-logging.",
                 )
 
     return observe(original, before=before)
