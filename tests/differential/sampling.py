@@ -193,7 +193,7 @@ def run(name: str, devices: int) -> Any:
     return errors[:1] or violations(drawn, stage, ranks)
 
 
-def main() -> None:
+def main(run: Any = run, names: Any = names) -> None:
     """Write the violations of configurations to a file. Arguments: the file, and names; all by default."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
