@@ -390,6 +390,7 @@ def test_included_requirements_files_are_read_once(audit: Audit) -> None:
     ("name", "text"),
     [
         ("environment.yml", "dependencies:\n  - pip\n  - pip:\n    - -r more.txt\n"),
+        ("env.yml", "dependencies:\n  - pip:\n    - -r file:more.txt\n"),
         ("pyproject.toml", '[tool.setuptools.dynamic]\ndependencies = {file = ["more.txt"]}\n'),
         ("requirements.txt", "--extra-index-url https://a.org\n-c more.txt\n"),
         ("action.yml", "runs:\n  steps:\n  - run: pip install --constraint more.txt torch\n"),

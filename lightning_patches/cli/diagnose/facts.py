@@ -19,6 +19,7 @@ from lightning_patches.cli.diagnose.lines import Line
 from lightning_patches.cli.diagnose.tracebacks import CELL, Raised
 from lightning_patches.engine import distributions, fingerprints
 from lightning_patches.known import figures
+from lightning_patches.known.releases import Bounds, bounds
 
 MOST_RELEASES = 6
 """Most releases that are listed. More releases are shown as a range."""
@@ -115,6 +116,7 @@ def find(lines: Sequence[Line], raised: Sequence[Raised]) -> Facts:
     own_frames = [frame for error in raised for frame in error.frames if frames.upstream_path(frame.path)]
     distribution = _distribution(own_frames, named)
     fitting = _of_frames([error.frames for error in raised])
+    fitting = frozenset(one for one in fitting if _allows_python(bounds(distribution, one), own_frames))
     written = {version for name, versions in named.items() if name in ("", distribution) for version in versions}
     written = written or {version for versions in named.values() for version in versions}
     releases: tuple[str, ...] = ()
@@ -164,6 +166,13 @@ def _distribution(own: Sequence[Frame], named: dict[str, list[str]]) -> str:
         old = sum("pytorch_lightning/" in path or "lightning_fabric/" in path for path in paths)
         return "pytorch-lightning" if old * 2 > len(paths) else "lightning"
     return next((name for name in ("lightning", "pytorch-lightning") if name in named), "")
+
+
+def _allows_python(requirements: Bounds, own: Sequence[Frame]) -> bool:
+    """False if the path of a frame names an older Python than a release requires."""
+    found = re.search(r"[/\\]python3\.(\d+)[/\\]", own[-1].path) if own else None
+    lowest = re.search(r">=3\.(\d+)", requirements.get("python", ""))
+    return not (found and lowest) or int(found[1]) >= int(lowest[1])
 
 
 def _of_frames(tracebacks: Iterable[tuple[Frame, ...]]) -> frozenset[str]:

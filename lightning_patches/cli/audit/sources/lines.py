@@ -51,6 +51,7 @@ def read_pip_line(line: str, number: int, source: Source, group: Group = ()) -> 
     line = _without_comment(line)
     option, value = option_of(line)
     if option in WITH_FILE:
+        value = re.sub(r"^file:(?!/)", "", value)
         if "://" in value:
             yield Gap(f"{source.path}, line {number}: the included file", "is a URL, and was not downloaded")
         else:
