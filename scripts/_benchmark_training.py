@@ -1,4 +1,4 @@
-"""Measure training on stock and with the patches, each in a fresh process: time per step, and memory."""
+"""Measure the time of a training step on stock and with the patches."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ def median(values: list[float]) -> dict[str, float]:
     return {"": statistics.median(values), **bounds}
 
 
-def measured(what: str, release: str, shim: bool, *arguments: str) -> tuple[str, dict[str, Any]]:
-    """Run ``scripts/benchmark WHAT --in-variant ARGUMENTS`` with a release. Return the variant and what it observed."""
+def measured(release: str, *arguments: str) -> dict[str, Any]:
+    """Run ``scripts/benchmark programs --in-variant ARGUMENTS`` with a release, and return what it observed."""
     from tests.support import variants
     from tests.support.run import execute
 
-    variant = variants.Variant(variants.distribution_of(release), release, shim=shim)
+    variant = variants.Variant(variants.distribution_of(release), release, shim=True)
     with tempfile.TemporaryDirectory() as out:
-        variables = {**variants.environment_of(variant), "SCENARIO_OUT": out, "SCENARIO_SHIM": str(int(shim))}
-        command = [sys.executable, str(ROOT / "scripts" / "benchmark"), what, "--in-variant", *arguments]
+        variables = {**variants.environment_of(variant), "SCENARIO_OUT": out, "SCENARIO_SHIM": "1"}
+        command = [sys.executable, str(ROOT / "scripts" / "benchmark"), "programs", "--in-variant", *arguments]
         status, output = execute(command, variables, 600, cwd=out)
         if status:
             sys.exit(f"{variant} ended with status {status}:\n{output[-3000:]}")
-        return str(variant), json.loads((Path(out) / "rank0.json").read_text())
+        observed: dict[str, Any] = json.loads((Path(out) / "rank0.json").read_text())
+        return observed
 
 
 def number(value: Any) -> float:
@@ -83,74 +84,6 @@ def linear(variant: Any) -> Any:
     return Linear
 
 
-def growth(options: argparse.Namespace) -> Rows:
-    """Measure memory growth on stock and with the patches: over steps with ten logs, and over consecutive fits.
-
-        scripts/benchmark growth
-        scripts/benchmark growth --steps 10000 --fits 200 --releases 2.2.5 2.6.6
-
-    "objects" are those of Python's garbage collector. The growth is measured from the first fifth to the end.
-    """
-    rows = []
-    for release in options.releases:
-        for shim in (False, True):
-            arguments = ("--steps", str(options.steps), "--fits", str(options.fits))
-            variant, found = measured("growth", release, shim, *arguments)
-            for what, count in (("steps", options.steps), ("fits", options.fits)):
-                objects, kilobytes = map(number, found[what])
-                rows.append(
-                    {"variant": variant, "over": f"{count} {what}", "objects": objects, "resident KB": kilobytes}
-                )
-    return rows
-
-
-def used() -> tuple[int, int]:
-    """Python's objects, and resident kilobytes."""
-    gc.collect()
-    status = Path("/proc/self/status").read_text()
-    return len(gc.get_objects()), int(status.partition("VmRSS:")[2].split()[0])
-
-
-def growth_since(before: tuple[int, int]) -> list[int]:
-    return [after - earlier for earlier, after in zip(before, used())]
-
-
-def grow_in_variant(options: argparse.Namespace) -> None:
-    """Run the steps, then the fits, and observe the growth after the first fifth of each."""
-    variant = scenario()
-
-    class Model(linear(variant)):  # type: ignore[misc]
-        def __init__(self, first: int = -1) -> None:
-            super().__init__()
-            self.first = first
-
-        def training_step(self, batch: Any, batch_idx: int) -> Any:
-            if batch_idx == self.first:
-                self.before = used()
-            loss = super().training_step(batch, batch_idx)
-            for index in range(10):
-                self.log(f"metric_{index}", loss)
-            return loss
-
-        def on_train_epoch_end(self) -> None:
-            if self.first >= 0:
-                self.growth = growth_since(self.before)
-
-    def fit(model: Any, steps: int) -> None:
-        variant.trainer(max_epochs=1, accelerator="cpu").fit(model, batches(4 * steps))
-
-    model = Model(options.steps // 5)
-    fit(model, options.steps)
-    over_steps = model.growth
-    del model
-    before = used()
-    for index in range(options.fits):
-        if index == options.fits // 5:
-            before = used()
-        fit(Model(), 2)
-    variant.observe(steps=over_steps, fits=growth_since(before))
-
-
 def programs(options: argparse.Namespace) -> Rows:
     """Measure the CPU time of a training step with and without the patches, and relative to plain PyTorch.
 
@@ -170,7 +103,7 @@ def programs(options: argparse.Namespace) -> Rows:
     for release in options.releases:
         for program in options.programs:
             arguments = ("--blocks", str(options.blocks), "--programs", program)
-            found = measured("programs", release, True, *arguments)[1]["microseconds"]
+            found = measured(release, *arguments)["microseconds"]
             plain, shim, stock = ([number(value) for value in found[what]] for what in ("plain", "shim", "stock"))
             ratio = median([patched / unpatched for patched, unpatched in zip(shim, stock)])
             times = {"plain us": plain, "stock us": stock, "shim us": shim}
@@ -286,6 +219,3 @@ def time_in_variant(options: argparse.Namespace) -> None:
     }
     kinds[options.programs[0]]()
     variant.observe(microseconds=clock.times)
-
-
-IN_VARIANT = {"growth": grow_in_variant, "programs": time_in_variant}

@@ -26,7 +26,7 @@ def classify(source, *options, timeout=550):
 
 @pytest.mark.timeout(600)
 def test_classification_finds_the_records_again():
-    kinds, found = classify(_releases.wheel("lightning", NEW), "--no-trial")
+    kinds, found = classify(_releases.wheel("lightning", NEW))
     needed = [p for p in catalogue.all_patches() if NEWEST_KNOWN in gate.affected_releases(p) and not p.warns]
     assert set(kinds) == {patch.name for patch in needed}
     recorded = {p.name: "affected" if NEW in gate.affected_releases(p) else "fixed" for p in needed}
