@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from dataclasses import replace
 from functools import lru_cache
-from typing import Callable, Optional
+from typing import Optional
 
 from lightning_patches.cli import _files, _output
 from lightning_patches.cli._exit_status import UsageError
@@ -99,7 +98,7 @@ def _log(name: str, share: int) -> Log:
             if found:
                 return Log(name, hangs=found)
         with streams.opened(name) as stream:
-            log = from_stream(name, stream, _Progress(name, stream.size), share)
+            log = from_stream(name, stream, share)
     except OSError as error:
         advice = '. Describe the problem in several words: `lightning-patches diagnose "it is stuck"`'
         hint = advice if isinstance(error, FileNotFoundError) and re.fullmatch(r"[^\W\d_]+", name) else ""
@@ -112,15 +111,12 @@ def _log(name: str, share: int) -> Log:
     return replace(log, is_script=True, lines=code)
 
 
-def from_stream(
-    name: str, stream: streams.Stream, progress: Callable[[int], None] = lambda done: None, share: int = 1
-) -> Log:
+def from_stream(name: str, stream: streams.Stream, share: int = 1) -> Log:
     """Read a log: all of it, or an excerpt if it is large.
 
     Args:
         name: name of the log.
         stream: its contents.
-        progress: called after each block of a large log with the number of searched bytes.
         share: number of logs that share the limits.
     """
     reports = hangs.Reports(name)
@@ -131,29 +127,13 @@ def from_stream(
         log = from_text(name, block.decode("utf-8", "replace").replace("\r\n", "\n"))
         left_out: list[str] = []
     else:
-        part, done = excerpt.Excerpt(share), 0
+        part = excerpt.Excerpt(share)
         while block:
             for at in range(0, len(block), excerpt.BLOCK):
                 part.feed(block[at : at + excerpt.BLOCK])
-            done += len(block)
-            progress(done)
             block = stream.read(excerpt.BLOCK)
             reports.feed(block)
         text, numbers, left_out = part.finish()
         log = from_text(name, text, numbers)
     hang = reports.finish()
     return replace(log, hangs=[hang] if hang is not None else [], left_out=[*left_out, *stream.left_out])
-
-
-class _Progress:
-    """Show the progress of the search in a large log on a terminal."""
-
-    def __init__(self, name: str, size: int) -> None:
-        self.size = size
-        self.name = _output.printable(name)
-
-    def __call__(self, done: int) -> None:
-        if sys.stderr.isatty() and (self.size or done) > 4 * excerpt.BLOCK:
-            of = f" of {self.size >> 20}" if self.size else ""
-            end = "\r\x1b[K" if done >= self.size > 0 else "\r"
-            print(f"{self.name}: {done >> 20}{of} MB{end}", end="", file=sys.stderr, flush=True)

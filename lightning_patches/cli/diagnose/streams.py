@@ -34,12 +34,10 @@ class Stream:
 
     Args:
         chunks: the decompressed contents.
-        size: number of bytes that will be read; 0 if unknown.
         left_out: a sentence about each part that is not read. The list is complete at the end of ``chunks``.
     """
 
     chunks: Iterator[bytes]
-    size: int = 0
     left_out: list[str] = field(default_factory=list)
     _rest: bytes = b""
 
@@ -74,7 +72,6 @@ def opened(name: str) -> Iterator[Stream]:
         if packed is not None:
             chunks = _limited(_decompressed(buffered, packed, _shown(name), stream.left_out), stream.left_out)
         elif stat.S_ISREG(_mode(file)):
-            stream.size = min(os.fstat(file.fileno()).st_size, MAX_BYTES)
             chunks = _both_ends(buffered, stream.left_out)
         else:
             chunks = _limited(_chunks(buffered), stream.left_out)
