@@ -169,11 +169,6 @@ def warn_once(key: str, message: str, all_ranks: bool = False, stacklevel: int =
             say(message)
 
 
-def was_said(key: str) -> bool:
-    """True if this process has printed the message of a key. Use it before you build an expensive message."""
-    return key in _said
-
-
 def report_misuse(key: str, message: str) -> None:
     """Warn once of a problem in the user's program that no patch can fix; raise under ``strict``.
 

@@ -48,7 +48,7 @@ from typing import Optional
 from lightning_patches.cli import _output, _toggle
 from lightning_patches.cli._exit_status import NOT_APPLIED, OK, UsageError
 from lightning_patches.cli.audit.audited import audit_requirements
-from lightning_patches.cli.diagnose import candidates, matches, program, read, render, start, sync
+from lightning_patches.cli.diagnose import candidates, matches, program, read, render, start
 from lightning_patches.cli.diagnose.answer import Answer
 from lightning_patches.cli.diagnose.log import Log
 from lightning_patches.known import lookup
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
         # An event, such as the end of the job's time, also ends a program that hangs at its start.
         stalled = start.find([(log.name, log.lines) for log in logs])
         checked = checked if stalled is None else [match for match in checked if match.record.group != "event"]
-    out_of_sync = sync.find(logs, setting, required)
+    out_of_sync = matches.out_of_sync(logs, setting, required)
     answer = Answer(logs, checked, out_of_sync, entries, required or (), status, stalled)
     if args.json:
         _output.write_json(render.as_dict(answer))

@@ -13,9 +13,8 @@ from lightning_patches.cli.diagnose import about_match, advice, facts, frames, h
 from lightning_patches.cli.diagnose.answer import Answer, Text
 from lightning_patches.cli.diagnose.hangs import Hang
 from lightning_patches.cli.diagnose.log import Log
-from lightning_patches.cli.diagnose.matches import Match
+from lightning_patches.cli.diagnose.matches import Match, OutOfSync
 from lightning_patches.cli.diagnose.start import StalledStart
-from lightning_patches.cli.diagnose.sync import OutOfSync
 from lightning_patches.cli.diagnose.tracebacks import CELL, Raised
 from lightning_patches.known import lookup
 from lightning_patches.known.coverage import Fix

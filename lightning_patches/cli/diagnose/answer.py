@@ -12,9 +12,8 @@ from lightning_patches.cli.diagnose import describe, facts
 from lightning_patches.cli.diagnose.facts import Facts
 from lightning_patches.cli.diagnose.hangs import Hang
 from lightning_patches.cli.diagnose.log import Log
-from lightning_patches.cli.diagnose.matches import Match, unknown
+from lightning_patches.cli.diagnose.matches import Match, OutOfSync, unknown
 from lightning_patches.cli.diagnose.start import StalledStart
-from lightning_patches.cli.diagnose.sync import OutOfSync
 from lightning_patches.cli.diagnose.tracebacks import Raised
 from lightning_patches.engine import distributions
 from lightning_patches.known.coverage import Fix

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Optional
+from typing import Literal, NamedTuple, Optional
 
-from lightning_patches.cli import _toggle
+from lightning_patches.cli import _output, _toggle
 from lightning_patches.cli.diagnose import frames, known, verdicts
 from lightning_patches.cli.diagnose.candidates import Candidate
 from lightning_patches.cli.diagnose.log import Log
@@ -18,6 +19,9 @@ from lightning_patches.patches.removed import Removed
 
 Source = Literal["requirement", "log", "installed", ""]
 
+_RAISED = re.compile(r"(?:\w{1,100}\.){0,12}GradientSyncError: ")
+_SUSPECTS = ("fabric-submodule-sync", "fabric-step-methods", "ddp-static-graph-manual", "spawned-parameters")
+"""Patches for bugs that make ranks train different models."""
 _KINDS = ("found", "possible", "follows", "ruled out")
 _GROUNDS = ("consequence", "script", "number", "frame", "line", "weak line", "words")
 
@@ -151,3 +155,35 @@ def unknown(found: Sequence[Match]) -> Optional[Raised]:
     if any(match.kind in ("found", "possible") and match.error is not None for match in found) or not follows:
         return None
     return follows[0].chain[0]
+
+
+class OutOfSync(NamedTuple):
+    """A GradientSyncError in a log.
+
+    Args:
+        file: name of the log.
+        line: number of the line, from 1.
+        text: that line.
+        suspects: names of the known bugs that may have caused it; none if the program ran with patches.
+    """
+
+    file: str
+    line: int
+    text: str
+    suspects: tuple[str, ...]
+
+
+def out_of_sync(
+    logs: Sequence[Log], setting: _toggle.Toggle, required: Optional[Sequence[tuple[str, str]]]
+) -> list[OutOfSync]:
+    """Return the first GradientSyncError of each log. See :func:`with_verdicts` for the arguments."""
+    records = [record for record in known.records() if record.name in _SUSPECTS]
+    found = []
+    for log in logs:
+        error = next((error for error in log.raised if _RAISED.match(error.words)), None)
+        if error is not None:
+            line, text = log.lines[error.message].number, _output.shown(error.words)
+            suspects = [Candidate(record, "", line, text, "words", log, error) for record in records]
+            names = [one.record.name for one in suspects if not with_verdicts(one, setting, required).ruled_out]
+            found.append(OutOfSync(log.name, line, text, () if log.facts.is_patched else tuple(names)))
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lightning_patches.cli import _output
-from lightning_patches.cli.diagnose import about, about_match, advice, paste, sentences
+from lightning_patches.cli.diagnose import about, about_match, advice, sentences
 from lightning_patches.cli.diagnose.answer import Answer
 from lightning_patches.cli.diagnose.matches import Match
 from lightning_patches.cli.diagnose.start import StalledStart
@@ -20,7 +20,7 @@ def write(one: Answer) -> None:
     for title, lines in (("Why", text.why), ("More", text.more)):
         for index, line in enumerate(lines):
             _output.write(_output.paragraph(f"{title}: {line}" if not index else line, "" if not index else "  "))
-    to_paste = paste.write(one)
+    to_paste = sentences.to_paste(one)
     if to_paste:
         _output.write(f"To paste: {to_paste}")
 
@@ -53,7 +53,7 @@ def as_dict(one: Answer) -> dict[str, Any]:
         ],
         "start": _start(one.subject) if isinstance(one.subject, StalledStart) else None,
         "left_out": [{"file": log.name, "text": part} for log in one.logs for part in log.left_out],
-        "to_paste": paste.write(one),
+        "to_paste": sentences.to_paste(one),
         "closing": text.do,
         "ok": one.ok,
     }

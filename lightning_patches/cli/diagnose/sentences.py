@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+import lightning_patches
 from lightning_patches.cli import _output
-from lightning_patches.cli.diagnose import about, advice, candidates, facts, paste
-from lightning_patches.cli.diagnose.answer import Answer, Text
+from lightning_patches.cli.diagnose import about, about_match, advice, candidates, facts
+from lightning_patches.cli.diagnose.answer import Answer, Compromised, Text
 from lightning_patches.cli.diagnose.log import Log
 from lightning_patches.cli.diagnose.matches import Match
+from lightning_patches.known import frequent, records
 from lightning_patches.known.installed import find_installed
-from lightning_patches.known.unpatched import ADVICE
+from lightning_patches.known.unpatched import ADVICE, Unpatched
 from lightning_patches.patch import Patch
+from lightning_patches.patches.removed import Removed
 
+_WAITS_IN_GROUP = re.compile(
+    r"\branks? \d[\d, to]{0,80}(?:and (?:\d{1,6}|others) )?in \w{1,60} \d{1,9} of group [^\s;]{1,64}"
+)
 _OTHERS = (("follows", "It hid an earlier error"), ("found", "Also found"), ("possible", "Perhaps also"))
 
 
@@ -29,7 +36,7 @@ def write(one: Answer) -> Text:
         return Text(verdict, do, text.why, more)
     line, is_installed = one.compromised.line, one.compromised.is_installed
     where = f" (line {line} of the log)" if line else " (it is installed here)" if is_installed else ""
-    alert = f"{paste.alert(one.compromised)}{where}."
+    alert = f"{_alert(one.compromised)}{where}."
     return Text(alert, f"{ADVICE[0].upper()}{ADVICE[1:]}.", text.why, [f"Also: {verdict} {do}", *more])
 
 
@@ -87,3 +94,48 @@ def _left_out(logs: Sequence[Log]) -> list[str]:
     if len(logs) == 1:
         return list(found)
     return [f"{names[0] if len(names) == 1 else f'{len(names)} logs'}: {text}" for text, names in found.items()]
+
+
+def to_paste(one: Answer) -> str:
+    """Return a line for a thread about the same problem, or "". It contains no text of the log."""
+    tool = f"lightning-patches {lightning_patches.__version__}"
+    match = one.main
+    if one.compromised is not None:
+        return f"{_alert(one.compromised)}. See GHSA-w37p-236h-pfx3 ({tool})."
+    if one.unknown is not None:
+        return f"{tool} does not know the first error. The later errors are its consequences."
+    if match is not None and (match.cause or match.ground == "number"):
+        return _pasted_match(match, tool)
+    if one.out_of_sync:
+        return f"The ranks train different models (found by the check of {tool})."
+    if one.hangs:
+        kind = re.split(r"[;:(]|, at |, and ", one.hangs[0].verdict)[0].strip()
+        waits = _WAITS_IN_GROUP.search(one.hangs[0].verdict)
+        if waits is not None:
+            kind = waits.group() if waits.group().startswith(kind) else f"{kind}; {waits.group()}"
+        return f"Report of the hang watch of {tool}: {_output.shown(kind)}."
+    names = [match.record.name for match in one.matches if match.kind == "possible" and match.ground != "words"]
+    if names:
+        return f"Perhaps {' or '.join(names[:3])} ({tool}: `lightning-patches show {names[0]}`)."
+    if one.logs[0].is_words or not any(log.raised for log in one.logs):
+        return ""
+    return f"{tool} does not know this error."
+
+
+def _pasted_match(match: Match, tool: str) -> str:
+    record = match.record
+    numbers = record.upstream.issues or record.upstream.pull_requests
+    page = "issues" if record.upstream.issues else "pull"
+    where = f", {records.UPSTREAM}/{page}/{numbers[0]}" if numbers else ""
+    if isinstance(record, Removed):
+        return f"{record.title}{where} ({tool})."
+    if isinstance(record, Unpatched) and not record.is_bug:
+        return f"{frequent.verdict(record)}{where} ({tool})."
+    fixed = f"fixed in {record.fixed_in}" if record.fixed_in else "not fixed in any release"
+    patch = f"; {tool} has a patch for it, {record.name}" if isinstance(record, Patch) else ""
+    error = record.impact.error or match.symptom or record.title
+    return f"A known bug of {about_match.having(match) or 'Lightning'}{where}, {fixed}{patch}: {error}"
+
+
+def _alert(release: Compromised) -> str:
+    return f"Lightning {release.version} from PyPI was compromised and runs hostile code when it is imported"

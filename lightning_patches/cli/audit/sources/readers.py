@@ -14,10 +14,9 @@ from typing import Any, Iterator, NamedTuple, Optional
 from lightning_patches.cli import _files
 from lightning_patches.cli.audit.requirements import conda_spec
 from lightning_patches.cli.audit.sources.commands import Shell, read_script
-from lightning_patches.cli.audit.sources.conda import read_environment
 from lightning_patches.cli.audit.sources.dockerfile import read_dockerfile
 from lightning_patches.cli.audit.sources.items import Checkout, Gap, Item, Kind, Reader, Source, Spec
-from lightning_patches.cli.audit.sources.lines import logical_lines, uses_patches
+from lightning_patches.cli.audit.sources.lines import logical_lines, read_pip_line, uses_patches
 from lightning_patches.cli.audit.sources.locks import (
     is_explicit,
     read_explicit,
@@ -49,7 +48,7 @@ def read_yaml(source: Source) -> Iterator[Item]:
     data = data if isinstance(data, dict) else {}
     packages = data.get("package", data.get("packages"))
     if isinstance(data.get("dependencies"), list):
-        yield from read_environment(data["dependencies"], source)
+        yield from _read_environment(data["dependencies"], source)
     elif isinstance(packages, list):
         yield from read_packages(packages)
     elif isinstance(data.get("jobs"), dict) or isinstance(data.get("runs"), dict):
@@ -60,6 +59,23 @@ def read_yaml(source: Source) -> Iterator[Item]:
         yield from found
         if not found:
             yield Gap(source.path, _NO_PACKAGES, Kind.NOT_A_REQUIREMENT)
+
+
+def _read_environment(dependencies: list[Any], source: Source) -> Iterator[Item]:
+    """Read the dependencies of an environment.yml: packages of conda, and lines for pip.
+
+    Args:
+        dependencies: the parsed list of dependencies.
+        source: the file.
+    """
+    for item in dependencies:
+        if isinstance(item, dict):
+            for line in item.get("pip") or ():
+                yield from read_pip_line(line, line.line, source, ("pip",))
+        elif item.startswith("-"):  # MLflow's python_env.yaml: "-r requirements.txt"
+            yield from read_pip_line(item, item.line, source)
+        else:
+            yield Spec(conda_spec(item), item.line, group=("conda",))
 
 
 _NO_PACKAGES = (
