@@ -243,6 +243,7 @@ QUIET = {
     "a plain base image": {"Dockerfile": "FROM python:3.11\nRUN pip install numpy\n"},
     "a project with setup.py": {"setup.py": "setup()\n", ".github/workflows/a.yml": STEP.format("pip install -e .")},
     "no committed lock": {"pyproject.toml": "[project]\nname='x'\n", ".github/workflows/a.yml": STEP.format("uv sync")},
+    "a file that a command writes": {"a.sh": "conda-merge b.yml > $PWD/env.yml\nconda env update -f env.yml\n"},
     "an ignore file": {"Dockerfile.dockerignore": "*\n!lightning\n"},
     "a matrix": {
         "requirements/a.txt": "",

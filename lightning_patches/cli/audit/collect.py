@@ -255,8 +255,8 @@ class _Collector:
             if "$" in item.path:
                 self._skip(where, "depends on a variable, and was not read")
                 return
-            if path is None and item.place.is_foreign:
-                self.collected.gaps.add(Gap(where, "is in a repository that is cloned", Kind.FOREIGN))
+            if path is None and item.place.is_foreign(item.path):
+                self.collected.gaps.add(Gap(where, "is in a cloned repository, or a command writes it", Kind.FOREIGN))
                 return
             if path is None or not os.path.lexists(path):
                 what = "cannot be read: there is no such file" if path else f"{item.place.outside}, and was not read"

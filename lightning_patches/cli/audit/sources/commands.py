@@ -36,7 +36,7 @@ MAX_COMMANDS = 1 << 20
 """Most characters of commands that are read in one file. The lexer reads about a megabyte per second."""
 MAX_EXPANDED = 1 << 20
 """Most characters of expanded variables in one file."""
-_MATTERS = re.compile(r"[$=]|\bcd\b|install|sync|create|env|update|patches|add|clone")
+_MATTERS = re.compile(r"[$=>]|\bcd\b|install|sync|create|env|update|patches|add|clone")
 """Lines without these words install nothing, and set no variable and no directory."""
 _WITH_VALUE = (
     *("-n", "--name", "-p", "--prefix", "-i", "--index-url", "--extra-index-url", "-t", "--target", "--python"),
@@ -60,6 +60,7 @@ _VARIABLES = {
 }
 _SETS = ("export", "readonly", "local", "declare", "env", "set")
 """Commands whose arguments are assignments."""
+_WRITES = (">", ">>", "-o", "--output", "--output-file")
 _PRINTS = ("echo", "printf", "print")
 
 
@@ -134,6 +135,7 @@ class Shell:
     def _read_command(self, words: list[str]) -> Iterator[Item]:
         names = [posixpath.basename(word) for word in words]
         yield from uses_patches(" ".join(names))
+        self._place.written |= {self.path(word) for before, word in zip(words, words[1:]) if before in _WRITES}
         if not words or names[0] in _PRINTS:
             return
         if names[0] in ("cd", "pushd") and len(words) > 1 and "$" not in words[1]:

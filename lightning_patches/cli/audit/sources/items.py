@@ -35,9 +35,8 @@ class Place:
         """The end of a sentence about a path outside of this place."""
         return f"is not in the project, {self.root}"
 
-    @property
-    def is_foreign(self) -> bool:
-        """True if missing files are in other repositories."""
+    def is_foreign(self, path: str) -> bool:
+        """True if a missing file is in another repository, or a command writes it."""
         return False
 
     def locate(self, path: str) -> Optional[str]:
@@ -69,6 +68,8 @@ class Checkout(Place):
         """Directories with a copy of the project."""
         self.has_clones = False
         """True if other repositories are cloned. Then missing files are in them."""
+        self.written: Set[str] = set()
+        """Files that commands write."""
         self._project = project
         self._roots = roots
 
@@ -76,9 +77,8 @@ class Checkout(Place):
     def outside(self) -> str:
         return "is not in the project"
 
-    @property
-    def is_foreign(self) -> bool:
-        return self.has_clones
+    def is_foreign(self, path: str) -> bool:
+        return self.has_clones or path in self.written
 
     def locate(self, path: str) -> Optional[str]:
         copied = [path[len(copy) :] for copy in self.copies if path.startswith(f"{copy}/")]
