@@ -48,7 +48,10 @@ def _clip(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
 
 
 def _convert_input(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
-    return lambda self, data: data  # autocast converts what needs it
+    def convert_input(self: Any, data: Any) -> Any:
+        return data  # autocast converts what needs it
+
+    return convert_input
 
 
 def _iter(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:

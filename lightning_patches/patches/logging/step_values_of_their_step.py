@@ -8,8 +8,8 @@ _CONNECTOR = "pytorch.trainer.connectors.logger_connector.logger_connector:_Logg
 
 
 def _update_step_metrics(original: Callable[..., None], namespace: str) -> Callable[..., None]:
-    def update_step_metrics(self: Any, *args: Any) -> None:
-        original(self, *args)
+    def update_step_metrics(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
         trainer = self.trainer
         if (
             trainer.training
