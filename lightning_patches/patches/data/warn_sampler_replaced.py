@@ -98,7 +98,7 @@ def _source_of(loader: Any) -> Any:
 
 
 def _lost(source: Any, dataset: Any) -> str:
-    """Return what is ignored if Lightning draws from the dataset instead; "" if nothing is."""
+    """Name the options that Lightning ignores when it draws from the dataset; "" if there are none."""
     from torch.utils.data import (
         DistributedSampler,
         RandomSampler,

@@ -1,4 +1,4 @@
-"""What was logged before an error doesn't count in the next run."""
+"""Values that were logged before an error do not count in the next run."""
 
 from __future__ import annotations
 
