@@ -9,30 +9,36 @@ from typing import Any, Callable
 
 from lightning_patches.patch import Impact, Patch, Target, Upstream
 
+REFUSED = (RuntimeError, TypeError, ValueError)
+
 
 def _converted(convert: Callable[[Any], Any], data: Any) -> Any:
-    """Convert the parts of a container that can't be converted as a whole."""
     try:
         return convert(data)
-    except (RuntimeError, TypeError, ValueError):
-        if dataclasses.is_dataclass(data) and not isinstance(data, type):
-            fields = {field.name: getattr(data, field.name) for field in dataclasses.fields(data) if field.init}
-            return _with_fields(data, {name: _converted(convert, value) for name, value in fields.items()})
-        if isinstance(data, Mapping):
-            values = {key: _converted(convert, value) for key, value in data.items()}
-            changed = any(values[key] is not data[key] for key in values)
-            if type(data) is dict or not changed:
-                return values if changed else data
-        elif isinstance(data, Sequence) and not isinstance(data, str):
-            pairs = [(part, _converted(convert, part)) for part in data]
-            if all(new is part for part, new in pairs):
-                return data
-            parts = [new for _, new in pairs]
-            if type(data) in (list, tuple):
-                return tuple(parts) if type(data) is tuple else parts
-            if isinstance(data, tuple) and hasattr(data, "_fields"):
-                return type(data)(*parts)
-        raise
+    except REFUSED:
+        return _by_parts(convert, data)
+
+
+def _by_parts(convert: Callable[[Any], Any], data: Any) -> Any:
+    """Convert the parts of a container that can't be converted as a whole; otherwise raise the current error."""
+    if dataclasses.is_dataclass(data) and not isinstance(data, type):
+        fields = {field.name: getattr(data, field.name) for field in dataclasses.fields(data) if field.init}
+        return _with_fields(data, {name: _converted(convert, value) for name, value in fields.items()})
+    if isinstance(data, Mapping):
+        values = {key: _converted(convert, value) for key, value in data.items()}
+        changed = any(values[key] is not data[key] for key in values)
+        if type(data) is dict or not changed:
+            return values if changed else data
+    elif isinstance(data, Sequence) and not isinstance(data, str):
+        pairs = [(part, _converted(convert, part)) for part in data]
+        if all(new is part for part, new in pairs):
+            return data
+        parts = [new for _, new in pairs]
+        if type(data) in (list, tuple):
+            return tuple(parts) if type(data) is tuple else parts
+        if isinstance(data, tuple) and hasattr(data, "_fields"):
+            return type(data)(*parts)
+    raise
 
 
 def _with_fields(data: Any, fields: Any) -> Any:
@@ -46,21 +52,30 @@ def _with_fields(data: Any, fields: Any) -> Any:
 
 def _of_first(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def convert(collection: Any) -> Any:
-        return _converted(original, collection)
+        try:
+            return original(collection)
+        except REFUSED:
+            return _by_parts(original, collection)
 
     return convert
 
 
 def _move_data_to_device(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def move_data_to_device(batch: Any, device: Any) -> Any:
-        return _converted(lambda part: original(part, device), batch)
+        try:
+            return original(batch, device)
+        except REFUSED:
+            return _by_parts(lambda part: original(part, device), batch)
 
     return move_data_to_device
 
 
 def _convert(original: Callable[..., Any], namespace: str) -> Callable[..., Any]:
     def convert(self: Any, data: Any) -> Any:
-        return _converted(lambda part: original(self, part), data)
+        try:
+            return original(self, data)
+        except REFUSED:
+            return _by_parts(lambda part: original(self, part), data)
 
     return convert
 
@@ -70,7 +85,11 @@ def _forward(original: Callable[..., Any], namespace: str) -> Callable[..., Any]
     names = original.__globals__
 
     def apply_to_collection(data: Any, **kwargs: Any) -> Any:
-        return _converted(lambda part: names["apply_to_collection"](part, **kwargs), data)
+        apply = names["apply_to_collection"]
+        try:
+            return apply(data, **kwargs)
+        except REFUSED:
+            return _by_parts(lambda part: apply(part, **kwargs), data)
 
     changed = {**names, "apply_to_collection": apply_to_collection}
     return FunctionType(original.__code__, changed, original.__name__, None, original.__closure__)
